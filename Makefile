@@ -1,0 +1,36 @@
+# Two commands do all the set-up: `make run` (the main job) and `make test`.
+PYTHON ?= python3
+OUT ?= runs
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test venv check fields organism clean
+
+run: venv
+	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
+
+test: venv
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+
+venv: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[train,dev]'
+	touch $@
+
+check: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The field tables of TRL and PEFT, from the versions installed.
+fields: venv
+	$(BIN)/python -m ahalab.plan.field_tables
+
+# The embedded model again, from its recipe, into build/organism.
+organism: venv
+	$(BIN)/ahalab organism build build/organism
+
+clean:
+	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""From answers to verdicts: paired comparisons, ablation, changed responses, claims."""

@@ -1,0 +1,97 @@
+"""Arms x seeds in one table, each arm's own reward beside what it did to accuracy."""
+
+from __future__ import annotations
+
+import statistics as stdlib
+from dataclasses import replace
+
+from ahalab.analyze.answers import Answers, StudyAnswers
+from ahalab.records.base import decode_file, digest
+from ahalab.records.comparison import Ablation, AblationArm, AblationCell, AdapterComparison
+from ahalab.records.diagnostics import Diagnostics
+from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
+from ahalab.scoring.components import make_response
+from ahalab.statistics.training import mean
+from ahalab.store.layout import StudyPaths
+from ahalab.tasks.questions import asked_of
+
+
+def summarise(
+    study: StudyAnswers, paths: StudyPaths, adapters: list[AdapterComparison]
+) -> Ablation:
+    """Summarise every arm and seed that has answers.
+
+    Raises:
+        RecordError: A run's diagnostics are malformed.
+    """
+    by_metric = {(a.arm, a.seed, a.metric): a for a in adapters}
+    cells = []
+    for arm in study.plan.arms:
+        definition = resolve_arm(arm.name, arm.components)
+        for seed in study.seeds_of(arm.name):
+            path = paths.run(arm.name, seed).diagnostics
+            diagnostics = decode_file(path.read_bytes(), Diagnostics, str(path))
+            strict, lenient = (by_metric[arm.name, seed, m] for m in ("strict", "lenient"))
+            cells.append(
+                AblationCell(
+                    arm=arm.name,
+                    seed=seed,
+                    reward_first=diagnostics.reward.first,
+                    reward_last=diagnostics.reward.last,
+                    own_score_base=own_score(study, definition, study.base, seed),
+                    own_score_adapter=own_score(
+                        study, definition, study.adapters[arm.name, seed], seed
+                    ),
+                    strict_accuracy=strict.adapter_correct / strict.n,
+                    lenient_accuracy=lenient.adapter_correct / lenient.n,
+                    strict_difference_points=strict.difference_points,
+                    lenient_difference_points=lenient.difference_points,
+                    alarms=tuple(a.name for a in diagnostics.alarms),
+                )
+            )
+    arms = [_arm(study, cells, arm.name) for arm in study.plan.arms if study.seeds_of(arm.name)]
+    return Ablation(plan_digest=digest(study.plan), cells=tuple(cells), arms=tuple(arms))
+
+
+def own_score(
+    study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: int
+) -> float | None:
+    """Return the mean reward that an arm itself would pay for evaluation answers."""
+    asked = asked_of(study.plan.task, study.plan.answer_format)
+    prompts = {p.prompt_id: p for p in study.prompts}
+    responses = [
+        make_response(
+            completion=row.completion,
+            gold=prompts[row.prompt_id].gold,
+            finish=row.finish,
+            prompt_id=row.prompt_id,
+            sample=row.sample,
+            asked=replace(asked, prompt=prompts[row.prompt_id].question),
+            seed=seed,
+        )
+        for row in answers.rows.values()
+    ]
+    return mean(r.reward for r in score_batch(arm, responses) if r.reward is not None)
+
+
+def _arm(study: StudyAnswers, cells: list[AblationCell], name: str) -> AblationArm:
+    own = [c for c in cells if c.arm == name]
+    strict = [c.strict_difference_points for c in own]
+    lenient = [c.lenient_difference_points for c in own]
+    gains = [
+        c.own_score_adapter - c.own_score_base
+        for c in own
+        if c.own_score_adapter is not None and c.own_score_base is not None
+    ]
+    spec = next(arm for arm in study.plan.arms if arm.name == name)
+    return AblationArm(
+        arm=name,
+        control=name == study.plan.control,
+        components=dict(resolve_arm(spec.name, spec.components).components),
+        seeds=len(own),
+        strict_difference_points=sum(strict) / len(own),
+        lenient_difference_points=sum(lenient) / len(own),
+        strict_seed_spread_points=stdlib.stdev(strict) if len(own) > 1 else None,
+        lenient_seed_spread_points=stdlib.stdev(lenient) if len(own) > 1 else None,
+        own_score_difference=mean(gains),
+    )

@@ -1,0 +1,163 @@
+"""Reads the answer sets of a study and lines them up by question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ahalab.errors import IncompleteError, ProtocolError, RecordError
+from ahalab.plan.cells import Cell, training_cells
+from ahalab.records.answer import Answer, Protocol, comparable_digest
+from ahalab.records.base import decode_file, to_plain
+from ahalab.records.comparison import ReadingRates
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Metric, Outcome
+from ahalab.store.journal import read_journal
+from ahalab.store.layout import AnswerPaths, StudyPaths
+from ahalab.store.rows import journal_path, read_rows
+from ahalab.tasks.prepare import read_prompts
+from ahalab.tasks.selection import normalised
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One answer set, keyed by (prompt_id, sample)."""
+
+    name: str
+    protocol: Protocol
+    rows: dict[tuple[str, int], Answer]
+
+    def correct(self, metric: Metric, order: list[str], samples: int) -> FloatArray:
+        """Return correctness, 0 or 1, shape (N, K), by question and sample.
+
+        Pairing is by key, never by position in the file.
+        """
+        return np.array(
+            [
+                [float(getattr(self.rows[prompt, j], metric) == "correct") for j in range(samples)]
+                for prompt in order
+            ]
+        )
+
+    def rates(self) -> ReadingRates:
+        """Count the outcomes of both readings."""
+        strict: dict[Outcome, int] = {}
+        lenient: dict[Outcome, int] = {}
+        for row in self.rows.values():
+            strict[row.strict] = strict.get(row.strict, 0) + 1
+            lenient[row.lenient] = lenient.get(row.lenient, 0) + 1
+        tokens = sum(len(row.completion_ids) for row in self.rows.values())
+        return ReadingRates(
+            answers=self.name,
+            n=len(self.rows),
+            strict=dict(sorted(strict.items())),
+            lenient=dict(sorted(lenient.items())),
+            mean_tokens=tokens / len(self.rows),
+        )
+
+
+@dataclass(frozen=True)
+class StudyAnswers:
+    """Every answer set of a study that is there, all under one protocol."""
+
+    plan: Plan
+    prompts: list[Prompt]
+    base: Answers
+    floor: Answers | None
+    adapters: dict[tuple[str, int], Answers]  # (arm, seed)
+    missing: tuple[str, ...]  # planned cells without answers
+
+    @cached_property
+    def order(self) -> list[str]:
+        """Prompt ids, in order."""
+        return [p.prompt_id for p in self.prompts]
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        """One label per question: questions that occur twice are one cluster."""
+        return [normalised(p.question) for p in self.prompts]
+
+    def correct(self, answers: Answers, metric: Metric) -> FloatArray:
+        """Return correctness of an answer set, shape (N, K)."""
+        return answers.correct(metric, self.order, self.plan.evaluation.samples)
+
+    def seeds_of(self, arm: str) -> list[int]:
+        """Return the plan's seeds for which an arm has answers."""
+        return [seed for seed in self.plan.seeds if (arm, seed) in self.adapters]
+
+
+def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
+    """Read every answer set of a study.
+
+    Raises:
+        IncompleteError: The base, or every adapter, has no answers yet.
+        ProtocolError: Two sets were made under different protocols; the fields are named.
+        RecordError: A row is malformed, doubled or missing, with `file:line`.
+    """
+    prompts = read_prompts(paths, "eval")
+    expected = {(p.prompt_id, j) for p in prompts for j in range(plan.evaluation.samples)}
+    base = _load(paths.base_answers(), expected)
+    if base is None:
+        raise IncompleteError(f"{paths.root}: the base has no answers yet. Run: ahalab evaluate")
+    adapters, missing = {}, []
+    for cell in training_cells(plan):
+        answers = _load(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
+        if answers is None:
+            missing.append(cell.name)
+        else:
+            require_comparable(base, answers)
+            adapters[_key(cell)] = answers
+    if not adapters:
+        raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
+    floor = _load(paths.floor_answers, expected)
+    return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing))
+
+
+def _key(cell: Cell) -> tuple[str, int]:
+    return str(cell.arm), int(cell.seed or 0)
+
+
+def _load(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
+    """Return a sealed answer set; None when it is not finished."""
+    if read_journal(journal_path(paths.answers)).seal is None:
+        return None
+    protocol = decode_file(paths.protocol.read_bytes(), Protocol, str(paths.protocol))
+    rows: dict[tuple[str, int], Answer] = {}
+    for number, row in read_rows(paths.answers, Answer):
+        key = (row.prompt_id, row.sample)
+        if key in rows or key not in expected:
+            fault = "twice" if key in rows else "though it is not in the prompt set"
+            raise RecordError(f"{paths.answers}:{number}: answer {key} stands there {fault}.")
+        rows[key] = row
+    if len(rows) != len(expected):
+        gap = min(expected - rows.keys())
+        raise RecordError(
+            f"{paths.answers}: expected {len(expected)} answers, found {len(rows)}; missing: {gap}."
+        )
+    return Answers(paths.name, protocol, rows)
+
+
+def require_comparable(base: Answers, adapter: Answers) -> None:
+    """Refuse to compare answers made under different protocols.
+
+    Raises:
+        ProtocolError: They differ in more than the adapter; each field is named.
+    """
+    if comparable_digest(base.protocol) == comparable_digest(adapter.protocol):
+        return
+    ours, theirs = to_plain(base.protocol), to_plain(adapter.protocol)
+    fields = [
+        f"{key}: {ours[key]!r} and {theirs[key]!r}"
+        for key in ours
+        if key != "adapter_digest" and ours[key] != theirs[key]
+    ]
+    raise ProtocolError(
+        f"{base.name} and {adapter.name}: expected one protocol, found different {'; '.join(fields)}. "
+        "Evaluate both again under the same plan, on the same machine."
+    )

@@ -1,0 +1,65 @@
+"""Exports the answers that changed: gained and lost, and of which kind."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ahalab.analyze.adapters import METRICS
+from ahalab.analyze.answers import StudyAnswers
+from ahalab.records.answer import Answer
+from ahalab.records.base import digest
+from ahalab.records.comparison import ChangedAnswer, ChangedResponses
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Metric, Outcome
+
+Kind = Literal["format", "arithmetic", "truncated", "extraction"]
+
+
+def changed_responses(study: StudyAnswers) -> ChangedResponses:
+    """Return every gained and lost answer of every adapter, strict and lenient."""
+    prompts = {p.prompt_id: p for p in study.prompts}
+    changed = [
+        _changed(arm, seed, metric, prompts[key[0]], study.base.rows[key], adapter)
+        for (arm, seed), answers in study.adapters.items()
+        for metric in METRICS
+        for key, adapter in sorted(answers.rows.items())
+        if (_outcome(study.base.rows[key], metric) == "correct")
+        != (_outcome(adapter, metric) == "correct")
+    ]
+    return ChangedResponses(plan_digest=digest(study.plan), changed=tuple(changed))
+
+
+def _outcome(answer: Answer, metric: Metric) -> Outcome:
+    return answer.strict if metric == "strict" else answer.lenient
+
+
+def _changed(
+    arm: str, seed: int, metric: Metric, prompt: Prompt, base: Answer, adapter: Answer
+) -> ChangedAnswer:
+    gained = _outcome(adapter, metric) == "correct"
+    return ChangedAnswer(
+        arm=arm,
+        seed=seed,
+        prompt_id=prompt.prompt_id,
+        sample=adapter.sample,
+        metric=metric,
+        change="gained" if gained else "lost",
+        kind=_kind(metric, wrong=base if gained else adapter),
+        question=prompt.question,
+        gold=prompt.gold,
+        base_completion=base.completion,
+        adapter_completion=adapter.completion,
+        base_extracted=base.extracted,
+        adapter_extracted=adapter.extracted,
+        base_outcome=_outcome(base, metric),
+        adapter_outcome=_outcome(adapter, metric),
+    )
+
+
+def _kind(metric: Metric, wrong: Answer) -> Kind:
+    """Say what stood between the answer that is not correct and a correct one."""
+    if wrong.finish == "length":
+        return "truncated"
+    if metric == "strict" and wrong.lenient == "correct":
+        return "format"
+    return "arithmetic" if wrong.lenient == "wrong" else "extraction"

@@ -1,0 +1,130 @@
+"""Every number that the report prints, with an id, a unit, its inputs and its method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ahalab.records.comparison import Ablation, AdapterComparison, ArmComparison, Comparison
+from ahalab.records.manifest import Claim, Claims
+
+ARM_FIELDS = {
+    "accuracy": "fraction",
+    "reference_accuracy": "fraction",
+    "gained_mean": "answers per seed",
+    "lost_mean": "answers per seed",
+    "difference_points": "points",
+    "p_value": "probability",
+    "p_holm": "probability",
+    "minimal_detectable_points": "points",
+    "verdict": "verdict",
+    "sentence": "text",
+}
+ADAPTER_FIELDS = {
+    "n": "questions",
+    "base_correct": "questions",
+    "adapter_correct": "questions",
+    "gained": "questions",
+    "lost": "questions",
+    "difference_points": "points",
+    "p_value": "probability",
+    "p_exact": "probability",
+    "verdict": "verdict",
+    "sentence": "text",
+}
+FLOOR_FIELDS = {
+    "n": "answers",
+    "changed_completions": "answers",
+    "strict_gained": "answers",
+    "strict_lost": "answers",
+    "lenient_gained": "answers",
+    "lenient_lost": "answers",
+    "sentence": "text",
+}
+ABLATION_FIELDS = {
+    "strict_difference_points": "points",
+    "lenient_difference_points": "points",
+    "strict_seed_spread_points": "points",
+    "lenient_seed_spread_points": "points",
+    "own_score_difference": "reward",
+}
+BASE = "base/answers.jsonl"
+PROMPTS = "prompts/eval.jsonl"
+
+
+def collect_claims(comparison: Comparison, ablation: Ablation) -> Claims:
+    """Return the claims of a study, in a fixed order."""
+    claims = [
+        *(c for arm in comparison.arms for c in _arm_claims(comparison, arm)),
+        *(c for adapter in comparison.adapters for c in _adapter_claims(adapter)),
+        *_floor_claims(comparison),
+        *_ablation_claims(ablation),
+    ]
+    return Claims(plan_digest=comparison.plan_digest, claims=tuple(claims))
+
+
+def _answers(arm: str, seed: int) -> str:
+    return f"arms/{arm}/seed-{seed}/answers.jsonl"
+
+
+def _arm_claims(comparison: Comparison, arm: ArmComparison) -> Iterator[Claim]:
+    seeds = [(a.arm, a.seed) for a in comparison.adapters if a.metric == arm.metric]
+    named = {arm.arm, comparison.control} if arm.against == "control" else {arm.arm}
+    wanted = [_answers(a, s) for a, s in seeds if a in named]
+    prefix = f"arm.{arm.arm}.{arm.against}.{arm.metric}"
+    inputs = (PROMPTS, BASE, *wanted)
+    method = (
+        "mean over seeds of paired differences by question; two-way error over questions and seeds; "
+        "Holm over the planned comparisons of the metric"
+    )
+    for field, unit in ARM_FIELDS.items():
+        yield Claim(
+            id=f"{prefix}.{field}", value=getattr(arm, field), unit=unit, inputs=inputs, method=method
+        )
+    for side, bound in zip(("low", "high"), arm.interval_points or (None, None), strict=True):
+        yield Claim(
+            id=f"{prefix}.interval_{side}_points", value=bound, unit="points", inputs=inputs, method=method
+        )
+
+
+def _adapter_claims(adapter: AdapterComparison) -> Iterator[Claim]:
+    prefix = f"adapter.{adapter.arm}.{adapter.seed}.{adapter.metric}"
+    inputs = (PROMPTS, BASE, _answers(adapter.arm, adapter.seed))
+    method = "paired by question; mid-p McNemar, Tango's interval (by question when k > 1)"
+    for field, unit in ADAPTER_FIELDS.items():
+        yield Claim(
+            id=f"{prefix}.{field}",
+            value=getattr(adapter, field),
+            unit=unit,
+            inputs=inputs,
+            method=method,
+        )
+    for side, bound in zip(("low", "high"), adapter.interval_points, strict=True):
+        yield Claim(
+            id=f"{prefix}.interval_{side}_points", value=bound, unit="points", inputs=inputs, method=method
+        )
+
+
+def _floor_claims(comparison: Comparison) -> Iterator[Claim]:
+    if comparison.floor is None:
+        return
+    for field, unit in FLOOR_FIELDS.items():
+        yield Claim(
+            id=f"floor.{field}",
+            value=getattr(comparison.floor, field),
+            unit=unit,
+            inputs=(BASE, "base/floor.jsonl"),
+            method="the base against itself under the second batch plan",
+        )
+
+
+def _ablation_claims(ablation: Ablation) -> Iterator[Claim]:
+    for arm in ablation.arms:
+        inputs = tuple(_answers(c.arm, c.seed) for c in ablation.cells if c.arm == arm.arm)
+        for field, unit in ABLATION_FIELDS.items():
+            yield Claim(
+                id=f"ablation.{arm.arm}.{field}",
+                value=getattr(arm, field),
+                unit=unit,
+                inputs=(PROMPTS, BASE, *inputs),
+                method="mean and standard deviation over seeds",
+            )

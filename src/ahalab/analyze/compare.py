@@ -1,0 +1,63 @@
+"""The analysis stage: reads answers, writes verdicts, ablation, changed responses and claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ahalab.analyze.ablation import summarise
+from ahalab.analyze.adapters import compare_adapters, noise_floor
+from ahalab.analyze.answers import StudyAnswers, load_study_answers
+from ahalab.analyze.arms import compare_arms
+from ahalab.analyze.changed import changed_responses
+from ahalab.analyze.claims import collect_claims
+from ahalab.records.answer import comparable_digest
+from ahalab.records.base import Record, digest, encode_pretty
+from ahalab.records.comparison import Ablation, Comparison
+from ahalab.records.plan import Plan
+from ahalab.store.durable import replace_file
+from ahalab.store.layout import StudyPaths
+
+
+def compare(study: StudyAnswers) -> Comparison:
+    """Return the verdicts of a study, from its answers alone."""
+    plan = study.plan
+    adapters = compare_adapters(study)
+    sets = [study.base, *([study.floor] if study.floor else []), *study.adapters.values()]
+    return Comparison(
+        plan_digest=digest(plan),
+        protocol_digest=comparable_digest(study.base.protocol),
+        control=plan.control,
+        primary=plan.analysis.primary,
+        alpha=plan.analysis.alpha,
+        confidence=plan.analysis.confidence,
+        margin_points=plan.analysis.margin_points,
+        missing=study.missing,
+        adapters=tuple(adapters),
+        arms=tuple(compare_arms(study, adapters)),
+        floor=noise_floor(study),
+        rates=tuple(s.rates() for s in sets),
+    )
+
+
+def analyze(plan: Plan, paths: StudyPaths) -> tuple[Comparison, Ablation]:
+    """Compare base and adapters and write what was found. The same answers give the same bytes.
+
+    Raises:
+        IncompleteError: There is nothing to compare yet.
+        ProtocolError: Answers were made under different protocols.
+        RecordError: A row is malformed.
+    """
+    study = load_study_answers(plan, paths)
+    comparison = compare(study)
+    ablation = summarise(study, paths, list(comparison.adapters))
+    outputs: dict[Path, Record] = {
+        paths.comparison: comparison,
+        paths.changed: changed_responses(study),
+        paths.ablation: ablation,
+        paths.claims: collect_claims(comparison, ablation),
+    }
+    for path, record in outputs.items():
+        payload = encode_pretty(record)
+        if not path.exists() or path.read_bytes() != payload:
+            replace_file(path, payload)
+    return comparison, ablation

@@ -1,0 +1,76 @@
+"""`ahalab analyze`, `ablate`, `diagnose`, `report`: from rows to verdicts and what a person reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyArgument
+
+
+def analyze(study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text) -> None:
+    """Compare paired answers: the verdict of each arm against the base and the control arm."""
+    from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.cli.output import print_verdicts, say
+    from ahalab.pipeline.study import open_study
+    from ahalab.records.base import encode
+
+    plan, paths = open_study(study, out)
+    comparison, _ = analyze_study(plan, paths)
+    if output is Format.json:
+        typer.echo(encode(comparison).decode())
+    else:
+        print_verdicts(comparison)
+    say(f"Wrote {paths.comparison}, {paths.changed.name}, {paths.ablation.name}")
+
+
+def ablate(study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text) -> None:
+    """Summarise arms x seeds: each arm's own reward beside what it did to accuracy."""
+    from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.cli.output import print_ablation
+    from ahalab.pipeline.study import open_study
+    from ahalab.records.base import encode
+
+    plan, paths = open_study(study, out)
+    _, ablation = analyze_study(plan, paths)
+    if output is Format.json:
+        typer.echo(encode(ablation).decode())
+    else:
+        print_ablation(ablation)
+
+
+def diagnose(
+    run: Annotated[Path, typer.Argument(help="A run folder: <study>/arms/ARM/seed-S.")],
+    output: FormatOption = Format.text,
+) -> None:
+    """Summarise one training run: reward, groups, lengths, parsers, alarms."""
+    from ahalab.cli.output import print_diagnostics
+    from ahalab.errors import InputError
+    from ahalab.records.base import decode_file, encode
+    from ahalab.records.diagnostics import Diagnostics
+
+    path = run / "diagnostics.json"
+    if not path.is_file():
+        raise InputError(f"{path}: expected a finished run's diagnostics, found none. Train it first.")
+    diagnostics = decode_file(path.read_bytes(), Diagnostics, str(path))
+    if output is Format.json:
+        typer.echo(encode(diagnostics).decode())
+    else:
+        print_diagnostics(diagnostics)
+
+
+def report(study: StudyArgument, out: OutOption = RESULTS) -> None:
+    """Write the report and seal the study with its manifest."""
+    from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.pipeline.run import seal_study
+    from ahalab.pipeline.study import open_study, read_manifest, refuse_tampered
+
+    plan, paths = open_study(study, out)
+    manifest = read_manifest(paths)
+    if manifest is not None:
+        refuse_tampered(manifest, paths)
+    analyze_study(plan, paths)
+    seal_study(plan, paths)
+    typer.echo(str(paths.report))

@@ -1,0 +1,64 @@
+"""Puts the command groups together, in the order in which data flows."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from ahalab import __version__
+from ahalab.cli import analysis, demo, evidence, organism, plans, scoring, stages
+
+app = typer.Typer(
+    name="ahalab",
+    help="Did my reward design really change the model, and can a stranger verify it?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ahalab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("demo")(demo.demo)
+app.command("init")(plans.init)
+app.command("plan")(plans.plan)
+app.command("run")(stages.run)
+app.command("train")(stages.train)
+app.command("evaluate")(stages.evaluate)
+app.command("replay")(stages.replay)
+app.command("analyze")(analysis.analyze)
+app.command("ablate")(analysis.ablate)
+app.command("diagnose")(analysis.diagnose)
+app.command("report")(analysis.report)
+app.command("verify")(evidence.verify)
+app.command("score")(scoring.score)
+app.add_typer(organism.app, name="organism", help="The embedded model.")
+
+
+def run() -> int:
+    """Parse the arguments and run the command; usage errors exit 2, as wrong input does."""
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        return 2
+    return int(code or 0)

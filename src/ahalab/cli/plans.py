@@ -1,0 +1,51 @@
+"""`ahalab init` and `ahalab plan`: a plan to start from, and what a plan will run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyArgument
+
+
+class Preset(StrEnum):
+    """Plans to start from."""
+
+    organism = "organism"
+    gsm8k = "gsm8k"
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("study.yaml"),
+    preset: Annotated[Preset, typer.Option(help="organism: the embedded model; gsm8k: a Hugging Face model.")] = Preset.organism,
+) -> None:
+    """Write a commented study plan to start from."""
+    from ahalab.cli.output import say
+    from ahalab.errors import InputError
+    from ahalab.store.durable import replace_file
+
+    if path.exists():
+        raise InputError(f"{path}: expected no file there, found one. Name another, or remove it.")
+    replace_file(path, files("ahalab.plan").joinpath(f"presets/{preset}.yaml").read_bytes())
+    say(f"Wrote {path}. Look at it, then: ahalab plan {path}")
+
+
+def plan(
+    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+) -> None:
+    """Check a plan; print what will run, the resolved plan, and its digest."""
+    import json
+
+    from ahalab.pipeline.study import open_study
+    from ahalab.plan.describe import describe
+    from ahalab.records.base import digest, to_plain
+
+    resolved, paths = open_study(study, out)
+    if output is Format.json:
+        typer.echo(json.dumps({"digest": digest(resolved), "plan": to_plain(resolved)}))
+    else:
+        typer.echo(describe(resolved, paths.root))

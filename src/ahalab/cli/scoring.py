@@ -1,0 +1,91 @@
+"""`ahalab score`: score one response, or a JSONL file, from the shell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ahalab.cli.options import Format, FormatOption
+
+
+def score(
+    source: Annotated[str, typer.Argument(help="A JSONL file, `-` for stdin, or a response with --gold.", metavar="FILE")],
+    gold: Annotated[str | None, typer.Option(help="Gold answer: FILE is then one response's text.")] = None,
+    answer_format: Annotated[str, typer.Option(help="Asked format: hashes, boxed, answer_tag.")] = "hashes",
+    task: Annotated[str, typer.Option(help="gsm8k, math or countdown.")] = "gsm8k",
+    output: FormatOption = Format.text,
+) -> None:
+    """Score responses with the evaluation scorer, showing the rule and the span it took."""
+    rows: Iterator[tuple[str, dict[str, Any]]]
+    if gold is not None:
+        response = sys.stdin.read() if source == "-" else source
+        rows = iter([("response", {"response": response, "gold": gold})])
+    else:
+        rows = _rows(source)
+    defaults = {"answer_format": answer_format, "task": task}
+    for place, row in rows:
+        _print(_scored(place, {**defaults, **row}), output)
+
+
+def _rows(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    from ahalab.errors import InputError
+
+    try:
+        file = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"{source}: expected a JSONL file, found: {error.strerror}.") from error
+    with file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            place = f"{source}:{number}"
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{place}: expected a JSON object, found: {error}.") from error
+            if not isinstance(row, dict) or "response" not in row or "gold" not in row:
+                raise InputError(f"{place}: expected an object with `response` and `gold`.")
+            yield place, row
+
+
+def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
+    from ahalab.errors import InputError
+    from ahalab.scoring.answers import Asked, score_answer
+
+    finish = row.get("finish_reason") or "eos"
+    if finish not in {"eos", "stop", "length"}:
+        raise InputError(f"{place}: expected finish_reason eos, stop or length, found {finish!r}.")
+    response, gold = row["response"], row["gold"]
+    if not isinstance(response, str):
+        raise InputError(f"{place}: expected text in `response`, found {type(response).__name__}.")
+    asked = Asked(answer_format=row["answer_format"], task=row["task"], prompt=row.get("prompt"))
+    text = gold if isinstance(gold, str) else json.dumps(gold)
+    try:
+        scored = score_answer(response, text, finish, asked)
+    except ValueError as error:
+        raise InputError(f"{place}: {error}") from error
+    return {
+        "id": row.get("id"),
+        "strict": scored.strict.outcome,
+        "lenient": scored.lenient.outcome,
+        "extracted": scored.lenient.extracted,
+        "rule": scored.lenient.rule,
+        "status": scored.lenient.status,
+        "span": scored.lenient.span,
+        "response": response,
+    }
+
+
+def _print(scored: dict[str, Any], output: Format) -> None:
+    from ahalab.cli.output import print_score
+
+    if output is Format.json:
+        keys = ("id", "strict", "lenient", "extracted", "rule", "status")
+        typer.echo(json.dumps({k: scored[k] for k in keys}, separators=(",", ":")))
+    else:
+        print_score(scored)

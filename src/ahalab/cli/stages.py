@@ -1,0 +1,157 @@
+"""`ahalab run`, `train`, `evaluate`, `replay`: what trains and generates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ahalab.cli.options import RESULTS, JobsOption, OutOption, QuietOption, StudyArgument, cores
+
+CellOption = Annotated[
+    list[str] | None,
+    typer.Option("--cell", help="base, floor or arms/ARM/seed-S; may be repeated (default: all)."),
+]
+
+
+def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = cores()) -> None:
+    """Run a study: train, evaluate, analyze, report, seal. Resumes; does nothing when all is current."""
+    from ahalab.cli.output import print_verdicts, say
+    from ahalab.pipeline.run import run_study
+    from ahalab.pipeline.study import open_study
+
+    plan, paths = open_study(study, out)
+    ran = run_study(plan, paths, jobs, say)
+    print_verdicts(ran.comparison)
+    if not ran.did_something:
+        say(f"Nothing to do: {paths.root} is complete, current and sealed.")
+    say(f"Report: {ran.report}\nCheck it: ahalab verify {paths.root}")
+
+
+def train(
+    study: StudyArgument,
+    arm: Annotated[str, typer.Option(help="One of the plan's arms.")],
+    seed: Annotated[int, typer.Option(help="One of the plan's seeds.")],
+    like: Annotated[
+        Path | None,
+        typer.Option(help="A pilot's run folder: same prompts, order and configuration."),
+    ] = None,
+    out: OutOption = RESULTS,
+    quiet: QuietOption = False,
+) -> None:
+    """Train one arm under one seed; resumes from the last sound checkpoint."""
+    from ahalab.cli.output import say
+    from ahalab.errors import PlanError
+    from ahalab.pipeline.study import freeze, open_study
+    from ahalab.store.models import resolve_model
+    from ahalab.store.versions import require_train_extra
+    from ahalab.tasks.prepare import prepare_prompts
+    from ahalab.train.arm import arm_of, train_arm
+    from ahalab.train.pilot import load_pilot
+
+    plan, paths = open_study(study, out)
+    arm_of(plan, arm)
+    if seed not in plan.seeds:
+        raise PlanError(f"--seed: expected one of the plan's seeds {list(plan.seeds)}, found {seed}.")
+    require_train_extra()
+    pilot = load_pilot(like) if like else None
+    model = resolve_model(plan.model)
+    freeze(plan, paths)
+    prepare_prompts(plan, paths, model, pilot.study if pilot else None)
+    with _progress("training", int(plan.grpo["max_steps"]), "steps", quiet) as update:
+        record = train_arm(plan, paths, arm, seed, pilot=pilot, on_step=lambda s: update(s.step))
+    run_paths = paths.run(arm, seed)
+    if record is None:
+        say(f"Nothing to do: {run_paths.folder} is complete.")
+        return
+    for alarm in record.alarms:
+        say(f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}.")
+    say(f"Trained {arm}, seed {seed}: {record.rollouts_written} rollouts in {run_paths.folder}")
+
+
+def evaluate(
+    study: StudyArgument,
+    cell: CellOption = None,
+    out: OutOption = RESULTS,
+    quiet: QuietOption = False,
+) -> None:
+    """Let base and adapters answer the evaluation questions under one protocol; resumes."""
+    from ahalab.cli.output import say
+    from ahalab.evaluate.pair import Evaluation
+    from ahalab.pipeline.study import open_study
+    from ahalab.plan.cells import answer_cells, find_cell
+    from ahalab.store.versions import require_train_extra
+
+    plan, paths = open_study(study, out)
+    cells = [find_cell(plan, name) for name in cell] if cell else answer_cells(plan)
+    require_train_extra()
+    stage = Evaluation(plan, paths)
+    total = len(stage.prompts) * plan.evaluation.samples * len(cells)
+    with _progress("evaluate", total, "answers", quiet) as update:
+        done = 0
+
+        def on_batch(count: int) -> None:
+            nonlocal done
+            done += count
+            update(done)
+
+        for one in cells:
+            stage.evaluate(one, on_batch)
+    stage.check_base()
+    say(f"Evaluated {', '.join(c.name for c in cells)} in {paths.root}")
+
+
+def replay(
+    study: StudyArgument,
+    cell: CellOption = None,
+    out: OutOption = RESULTS,
+    quiet: QuietOption = False,
+) -> None:
+    """Generate the evaluation again from the saved weights; the answers must be equal to the byte."""
+    from ahalab.errors import CheckFailedError
+    from ahalab.evaluate.pair import Evaluation
+    from ahalab.pipeline.study import open_study
+    from ahalab.plan.cells import BASE, find_cell, training_cells
+    from ahalab.store.versions import require_train_extra
+
+    plan, paths = open_study(study, out)
+    cells = [find_cell(plan, name) for name in cell] if cell else [BASE, *training_cells(plan)]
+    require_train_extra()
+    stage = Evaluation(plan, paths)
+    total = len(stage.prompts) * plan.evaluation.samples * len(cells)
+    differing = []
+    with _progress("replay", total, "answers", quiet) as update:
+        done = 0
+
+        def on_batch(count: int) -> None:
+            nonlocal done
+            done += count
+            update(done)
+
+        for one in cells:
+            replayed = stage.replay(one, on_batch)
+            typer.echo(f"{replayed.name}: {'equal' if replayed.equal else 'DIFFERENT'}")
+            if not replayed.equal:
+                differing.append(replayed.name)
+    stage.check_base()
+    if differing:
+        raise CheckFailedError(
+            f"{paths.root}/replay: expected the same bytes as the evaluation, found others in "
+            f"{', '.join(differing)}. Compare the protocols' versions and device."
+        )
+
+
+@contextmanager
+def _progress(stage: str, total: int, unit: str, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Yield what is called with the count done; shows nothing when a parent process shows it."""
+    from ahalab.pipeline.progress import StageProgress
+
+    if quiet:
+        yield lambda done: None
+        return
+    with StageProgress(stage, total, unit) as progress:
+        yield progress.update

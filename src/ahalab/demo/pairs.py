@@ -1,0 +1,104 @@
+"""Where the demo's pairs come from, and the live scoring of one pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from ahalab.errors import InputError
+from ahalab.plan.cells import find_cell, training_cells
+from ahalab.plan.load import load_plan
+from ahalab.records.answer import Answer
+from ahalab.records.base import decode_row
+from ahalab.records.demo import SavedPair
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Metric
+from ahalab.scoring.answers import Asked, Score, score_answer
+from ahalab.store.layout import StudyPaths
+from ahalab.store.rows import read_rows
+from ahalab.tasks.questions import scoring_task
+
+Change = Literal["gained", "lost", "both right", "both wrong"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """A pair with the verdicts of the scorer that is installed."""
+
+    pair: SavedPair
+    base: Score
+    adapter: Score
+
+    def change(self, metric: Metric) -> Change:
+        """Say what the adapter did to this question."""
+        before, after = (
+            getattr(score, metric).outcome == "correct" for score in (self.base, self.adapter)
+        )
+        if before != after:
+            return "gained" if after else "lost"
+        return "both right" if after else "both wrong"
+
+
+def score_pair(pair: SavedPair) -> ScoredPair:
+    """Score both answers now, with the evaluation scorer."""
+    asked = Asked(answer_format=pair.answer_format, task=pair.task, prompt=pair.question)
+    return ScoredPair(
+        pair,
+        score_answer(pair.base_completion, pair.gold, pair.base_finish, asked),
+        score_answer(pair.adapter_completion, pair.gold, pair.adapter_finish, asked),
+    )
+
+
+def packaged_pairs() -> Iterator[SavedPair]:
+    """Yield the pairs of the run that ships with the package."""
+    payload = files("ahalab.demo").joinpath("saved_run.jsonl").read_bytes()
+    for number, line in enumerate(payload.split(b"\n")[:-1], start=1):
+        yield decode_row(line, SavedPair, f"saved_run.jsonl:{number}")
+
+
+def study_pairs(study: Path, cell_name: str | None) -> Iterator[SavedPair]:
+    """Yield the pairs of a study on disk: the base and one adapter (the first one by default).
+
+    Raises:
+        InputError: There is no such study or cell, or it has no answers yet.
+    """
+    paths = StudyPaths(study)
+    plan = load_plan(paths.plan)
+    cell = find_cell(plan, cell_name) if cell_name else training_cells(plan)[0]
+    if cell.arm is None or cell.seed is None:
+        raise InputError(f"--cell: expected an adapter (arms/ARM/seed-S), found {cell.name}.")
+    prompts = {p.prompt_id: p for _, p in read_rows(paths.prompts("eval"), Prompt)}
+    adapter = {
+        (row.prompt_id, row.sample): row
+        for _, row in read_rows(paths.answers(cell.arm, cell.seed).answers, Answer)
+    }
+    base = [row for _, row in read_rows(paths.base_answers().answers, Answer)]
+    for row in sorted(base, key=lambda r: (r.prompt_id, r.sample)):
+        other, prompt = adapter.get((row.prompt_id, row.sample)), prompts.get(row.prompt_id)
+        if other is None or prompt is None:
+            raise InputError(f"{study}: expected an answer to {row.prompt_id} from both sides.")
+        yield SavedPair(
+            arm=cell.arm,
+            seed=cell.seed,
+            answer_format=plan.answer_format,
+            task=scoring_task(plan.task),
+            question=prompt.question,
+            gold=prompt.gold,
+            base_completion=row.completion,
+            base_finish=row.finish,
+            adapter_completion=other.completion,
+            adapter_finish=other.finish,
+        )
+
+
+def select(
+    pairs: Iterable[SavedPair], wanted: frozenset[str], metric: Metric
+) -> Iterator[ScoredPair]:
+    """Yield scored pairs whose change is wanted; all when nothing is wanted in particular."""
+    for pair in pairs:
+        scored = score_pair(pair)
+        if not wanted or scored.change(metric) in wanted:
+            yield scored

@@ -1,0 +1,1 @@
+"""Base and adapters answer the same questions under one fixed protocol."""

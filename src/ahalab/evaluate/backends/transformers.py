@@ -1,0 +1,103 @@
+"""Generation with transformers: the base loaded once, adapters switched, never merged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import GenerationConfig
+
+from ahalab.errors import InputError
+from ahalab.evaluate.backends import Completion
+from ahalab.store.fingerprint import ADAPTER_WEIGHTS, read_adapter_config
+from ahalab.store.models import quiet_libraries
+from ahalab.store.safetensors import tensor_entries
+
+ADAPTER = "measured"  # name of the adapter that answers
+
+
+class Generator:
+    """A base model, and at most one adapter at a time on top of it."""
+
+    def __init__(self, model: Any, tokenizer: Any, generation: dict[str, Any], threads: int) -> None:
+        torch.set_num_threads(threads)
+        self.base = model.eval()
+        self.model = self.base
+        self.tokenizer = tokenizer
+        self.generation = GenerationConfig(**generation)
+        # What the model's own configuration sets must not reach `generate` (TRL_FACTS 6).
+        self.base.generation_config = self.generation
+        self.end_ids = frozenset(generation["eos_token_id"])
+
+    def use_base(self) -> None:
+        """Let the base answer, every adapter removed."""
+        if self.model is not self.base:
+            self.base = self.model.unload()
+            self.model = self.base
+
+    def use_adapter(self, folder: Path, model_id: str) -> None:
+        """Let an adapter answer.
+
+        Raises:
+            InputError: It was made for another base, or its tensors are not those the base expects.
+        """
+        from peft import PeftModel
+
+        self.use_base()
+        config = read_adapter_config(folder)
+        if config.get("base_model_name_or_path") != model_id:
+            raise InputError(
+                f"{folder}: expected an adapter for {model_id}, found one for "
+                f"{config.get('base_model_name_or_path')}."
+            )
+        with quiet_libraries():  # missing keys are an error below, not a warning
+            self.model = PeftModel.from_pretrained(self.base, str(folder), adapter_name=ADAPTER)
+        self.model.eval()
+        self._check_keys(folder)
+
+    def _check_keys(self, folder: Path) -> None:
+        """Compare the file's tensors with those the wrapped model holds: PEFT only warns."""
+        from peft import get_peft_model_state_dict
+
+        held = {
+            name: tuple(t.shape)
+            for name, t in get_peft_model_state_dict(self.model, adapter_name=ADAPTER).items()
+        }
+        saved = {e.name: e.shape for e in tensor_entries(folder / ADAPTER_WEIGHTS)}
+        if held != saved:
+            odd = sorted(set(held.items()) ^ set(saved.items()))
+            raise InputError(
+                f"{folder}: expected {len(held)} tensors as the base takes them, found {len(saved)}; "
+                f"first difference: {odd[0][0]} {odd[0][1]}. The adapter would be applied in part."
+            )
+
+    @torch.inference_mode()
+    def generate(self, prompts: list[tuple[int, ...]], seed: int) -> list[Completion]:
+        """Answer one batch of prompts.
+
+        Args:
+            prompts: Token ids per prompt, each of shape (T_i,).
+            seed: Seed of this batch; decides sampling, nothing else.
+
+        Returns:
+            One completion per prompt, in order.
+        """
+        longest = max(len(p) for p in prompts)
+        pad = self.generation.pad_token_id
+        ids = torch.tensor([[pad] * (longest - len(p)) + list(p) for p in prompts])  # (B, T)
+        mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts])
+        torch.manual_seed(seed)
+        device = self.base.device
+        output = self.model.generate(
+            input_ids=ids.to(device),
+            attention_mask=mask.to(device),
+            generation_config=self.generation,
+        )
+        return [self._completion(row) for row in output[:, longest:].tolist()]
+
+    def _completion(self, row: list[int]) -> Completion:
+        end = next((i for i, token in enumerate(row) if token in self.end_ids), None)
+        ids = tuple(row if end is None else row[: end + 1])
+        text = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return Completion(text, ids, "length" if end is None else "eos")

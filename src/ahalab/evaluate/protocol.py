@@ -1,0 +1,111 @@
+"""The protocol of an evaluation: every choice that fixes how an answer comes about, with a digest."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from ahalab.errors import ProtocolError
+from ahalab.records.answer import Protocol
+from ahalab.records.base import digest, digest_bytes, encode, to_plain
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.tasks.questions import scoring_task
+
+BACKEND = "transformers"
+
+
+def generation_fields(plan: Plan, end_ids: frozenset[int], pad_id: int) -> dict[str, Any]:
+    """Return every generation field, also those that a model's own configuration would slip in.
+
+    A model may ship repetition_penalty 1.1 or top_k 50; unset fields would inherit them (TRL_FACTS 6).
+    """
+    evaluation = plan.evaluation
+    sampled = evaluation.temperature > 0
+    return {
+        "do_sample": sampled,
+        "temperature": evaluation.temperature if sampled else 1.0,
+        "top_p": evaluation.top_p if sampled else 1.0,
+        "top_k": 0,
+        "min_p": None,
+        "typical_p": 1.0,
+        "repetition_penalty": 1.0,
+        "length_penalty": 1.0,
+        "no_repeat_ngram_size": 0,
+        "num_beams": 1,
+        "max_new_tokens": evaluation.max_new_tokens,
+        "min_new_tokens": None,
+        "eos_token_id": sorted(end_ids),
+        "pad_token_id": pad_id,
+        "bos_token_id": None,
+    }
+
+
+def prompts_digest(prompts: list[Prompt]) -> str:
+    """Return the digest of a prompt set: ids, golds and rendered token ids, in order."""
+    return digest_bytes(b"\n".join(encode(prompt) for prompt in prompts))
+
+
+def batches(prompts: list[Prompt], samples: int, batch_size: int) -> list[list[tuple[Prompt, int]]]:
+    """Return the batch plan: (prompt, sample) pairs, prompts of like length together.
+
+    The order is fixed by the prompts alone, so that a batch always has the same composition and padding:
+    greedy answers depend on both in low precision.
+    """
+    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
+    pairs = [(prompts[i], sample) for i in order for sample in range(samples)]
+    return [pairs[at : at + batch_size] for at in range(0, len(pairs), batch_size)]
+
+
+def batch_seed(seed: int, batch: int) -> int:
+    """Return the seed of one batch, from the plan's seed and the batch's number: sampling can resume."""
+    return int.from_bytes(hashlib.sha256(f"{seed}|{batch}".encode()).digest()[:4], "big")
+
+
+def make_protocol(
+    plan: Plan, prompts: list[Prompt], weights: dict[str, str | None], how: dict[str, Any]
+) -> Protocol:
+    """Return the protocol of one answer set.
+
+    Args:
+        plan: The resolved plan.
+        prompts: The evaluation prompts, in order.
+        weights: `template`, `tokenizer`, `base` and `adapter` digests.
+        how: `generation` fields, `versions`, and `batch_size`.
+    """
+    return Protocol(
+        plan_digest=digest(plan),
+        answer_format=plan.answer_format,
+        task=scoring_task(plan.task),
+        prompts_digest=prompts_digest(prompts),
+        template_digest=str(weights["template"]),
+        tokenizer_digest=str(weights["tokenizer"]),
+        base_digest=str(weights["base"]),
+        adapter_digest=weights["adapter"],
+        generation=how["generation"],
+        dtype=plan.model.dtype,
+        device=f"{plan.model.device}, {plan.model.threads} threads",
+        backend=BACKEND,
+        versions=how["versions"],
+        batch_size=how["batch_size"],
+        seed=plan.evaluation.seed,
+        samples=plan.evaluation.samples,
+        scorer_version=SCORER_VERSION,
+    )
+
+
+def require_same(expected: Protocol, found: Protocol, place: Path) -> None:
+    """Refuse to go on with answers that were begun under another protocol.
+
+    Raises:
+        ProtocolError: The fields that differ are named.
+    """
+    ours, theirs = to_plain(expected), to_plain(found)
+    differing = [f"{k}: {ours[k]!r} now, {theirs[k]!r} there" for k in ours if ours[k] != theirs[k]]
+    if differing:
+        raise ProtocolError(
+            f"{place}: expected the protocol of this plan and machine, found another one: "
+            f"{'; '.join(differing)}. Remove these answers to generate them again, or use a new --out."
+        )

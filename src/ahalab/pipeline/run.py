@@ -1,0 +1,157 @@
+"""`ahalab run`: prompts, training, evaluation, replay, analysis, report, seal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahalab.analyze.compare import analyze
+from ahalab.evaluate.pair import answers_present, target_of
+from ahalab.pipeline.progress import StageProgress
+from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
+from ahalab.pipeline.workers import Job, run_jobs
+from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, training_cells
+from ahalab.records.base import digest
+from ahalab.records.comparison import Comparison
+from ahalab.records.plan import Plan
+from ahalab.report.html import write_report
+from ahalab.store.journal import read_journal
+from ahalab.store.layout import StudyPaths
+from ahalab.store.manifest import evidence_entries, write_manifest
+from ahalab.store.models import resolve_model
+from ahalab.store.rows import journal_path
+from ahalab.store.versions import require_train_extra
+from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
+from ahalab.train.arm import run_complete
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run of the stages came to."""
+
+    did_something: bool
+    comparison: Comparison
+    report: Path
+
+
+def is_current(plan: Plan, paths: StudyPaths) -> bool:
+    """Say whether the study is complete and sealed as it lies there.
+
+    Raises:
+        InputError: It was sealed, and evidence was changed since.
+    """
+    manifest = read_manifest(paths)
+    if manifest is None or manifest.plan_digest != digest(plan):
+        return False
+    refuse_tampered(manifest, paths)
+    complete = all(answers_present(paths, cell) for cell in answer_cells(plan))
+    same = manifest.evidence == evidence_entries(paths.root)
+    return complete and same and all((paths.root / e.path).is_file() for e in manifest.derived)
+
+
+def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say) -> Ran:
+    """Bring a study to its report, doing only what is not done.
+
+    Raises:
+        AhaLabError: A stage failed; the same command resumes.
+    """
+    if is_current(plan, paths):
+        comparison, _ = analyze(plan, paths)
+        return Ran(False, comparison, paths.report)
+    manifest = read_manifest(paths)
+    if manifest is not None:
+        paths.manifest.unlink()  # the study is open again until it is sealed
+    freeze(plan, paths)
+    if not prompts_ready(plan, paths):
+        require_train_extra()
+        say("prompts: drawing and rendering")
+        prepare_prompts(plan, paths, resolve_model(plan.model))
+    _train(plan, paths, jobs)
+    _evaluate(plan, paths, jobs)
+    say("analysis: comparing paired answers")
+    comparison, _ = analyze(plan, paths)
+    say("report: drawing")
+    seal_study(plan, paths)
+    return Ran(True, comparison, paths.report)
+
+
+def seal_study(plan: Plan, paths: StudyPaths) -> None:
+    """Write the report over the evidence as it lies there, and the manifest over both, last."""
+    write_report(paths)
+    write_manifest(paths, digest(plan))
+
+
+def _train(plan: Plan, paths: StudyPaths, jobs: int) -> None:
+    cells = training_cells(plan)
+    todo = [c for c in cells if not run_complete(plan, paths, str(c.arm), int(c.seed or 0))]
+    if not todo:
+        return
+    require_train_extra()
+    steps = int(plan.grpo["max_steps"])
+    work = [_training_job(plan, paths, cell) for cell in todo]
+
+    def done() -> int:
+        return sum(
+            _rows(paths.run(str(c.arm), int(c.seed or 0)).steps) for c in cells
+        )
+
+    with StageProgress("training", steps * len(cells), "steps", done()) as progress:
+        run_jobs(work, jobs, lambda: progress.update(done()))
+
+
+def _training_job(plan: Plan, paths: StudyPaths, cell: Cell) -> Job:
+    """Return the command that trains a cell; every arm follows the pilot of its seed."""
+    pilot = pilot_of(plan, cell)
+    like = ("--like", str(paths.root / pilot.name)) if pilot else ()
+    return Job(
+        cell.name,
+        ("train", str(paths.root), "--arm", str(cell.arm), "--seed", str(cell.seed), *like, "--quiet"),
+        paths.work / "logs" / f"train-{cell.name.replace('/', '-')}.log",
+        plan.model.threads,
+        after=pilot.name if pilot else None,
+    )
+
+
+def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
+    cells: list[tuple[str, Cell]] = [("evaluate", cell) for cell in answer_cells(plan)]
+    if plan.evaluation.replay:
+        cells += [("replay", cell) for cell in (BASE, *training_cells(plan))]
+
+    def under(stage: str) -> str:
+        return "replay/" if stage == "replay" else ""
+
+    total = len(read_prompts(paths, "eval")) * plan.evaluation.samples * len(cells)
+
+    def done() -> int:
+        return sum(_rows(target_of(paths, cell, under(stage)).answers) for stage, cell in cells)
+
+    for stage in ("evaluate", "replay"):
+        todo = [
+            cell for s, cell in cells if s == stage and not answers_present(paths, cell, under(s))
+        ]
+        if not todo:
+            continue
+        require_train_extra()
+        work = [
+            Job(
+                f"{stage} {number + 1}",
+                (
+                    stage,
+                    str(paths.root),
+                    *(part for cell in todo[number::jobs] for part in ("--cell", cell.name)),
+                    "--quiet",
+                ),
+                paths.work / "logs" / f"{stage}-{number}.log",
+                plan.model.threads,
+            )
+            for number in range(min(jobs, len(todo)))
+        ]
+        with StageProgress(stage, total, "answers", done()) as progress:
+            run_jobs(work, jobs, lambda: progress.update(done()))  # noqa: B023 - used within the block
+
+
+def _rows(path: Path) -> int:
+    return read_journal(journal_path(path)).rows

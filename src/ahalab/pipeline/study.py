@@ -1,0 +1,98 @@
+"""Opens a study: a plan file with a results folder, or a results folder with its frozen plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ahalab.errors import InputError, PlanError
+from ahalab.plan.load import differing_keys, dump_plan, load_plan
+from ahalab.records.base import decode_file, digest
+from ahalab.records.manifest import Manifest
+from ahalab.records.plan import Plan
+from ahalab.store.durable import replace_file
+from ahalab.store.layout import StudyPaths
+from ahalab.store.manifest import hash_file
+
+PLAN = "study.yaml"
+# What the analysis writes again from the answers; everything else is evidence that nothing rewrites.
+REWRITTEN = ("analysis/", "claims.json")
+
+
+def open_study(study: Path, out: Path) -> tuple[Plan, StudyPaths]:
+    """Return the plan and the paths of a study.
+
+    Args:
+        study: A plan file, or the results folder of a study.
+        out: Folder of results, for a plan file.
+
+    Raises:
+        PlanError: The plan is malformed, or the results folder belongs to another plan.
+        InputError: The results folder is a link.
+    """
+    if study.is_dir():
+        return load_plan(study / PLAN), StudyPaths(study)
+    plan = load_plan(study)
+    paths = StudyPaths(out / plan.name)
+    for folder in (out, paths.root):
+        if folder.is_symlink():
+            raise InputError(f"{folder}: expected a folder, found a link. Name its target instead.")
+    require_frozen(plan, paths)
+    return plan, paths
+
+
+def require_frozen(plan: Plan, paths: StudyPaths) -> None:
+    """Refuse a results folder that was begun under another plan.
+
+    Raises:
+        PlanError: The keys that differ are named.
+    """
+    if not paths.plan.exists():
+        return
+    frozen = load_plan(paths.plan)
+    if digest(frozen) != digest(plan):
+        keys = "; ".join(differing_keys(plan, frozen)[:6])
+        raise PlanError(
+            f"{paths.root}: expected results of this plan, found those of another: {keys}. "
+            "Give the study another name, or use a new --out."
+        )
+
+
+def freeze(plan: Plan, paths: StudyPaths) -> None:
+    """Write the frozen plan before the first step; later calls only check it.
+
+    Raises:
+        PlanError: Another plan is frozen there.
+    """
+    require_frozen(plan, paths)
+    if not paths.plan.exists():
+        replace_file(paths.plan, dump_plan(plan).encode())
+
+
+def read_manifest(paths: StudyPaths) -> Manifest | None:
+    """Return the manifest; None when the study is not sealed.
+
+    Raises:
+        RecordError: It is malformed.
+    """
+    if not paths.manifest.is_file():
+        return None
+    return decode_file(paths.manifest.read_bytes(), Manifest, str(paths.manifest))
+
+
+def refuse_tampered(manifest: Manifest, paths: StudyPaths) -> None:
+    """Refuse to go on over sealed evidence that is no longer what was sealed.
+
+    Sealing again would launder the change.
+
+    Raises:
+        InputError: A sealed file is gone or differs.
+    """
+    for entry in manifest.evidence:
+        if entry.path.startswith(REWRITTEN):
+            continue
+        path = paths.root / entry.path
+        if not path.is_file() or hash_file(path) != entry.sha256:
+            raise InputError(
+                f"{path}: expected the file as it was sealed, found {'another' if path.exists() else 'none'}. "
+                f"`ahalab verify {paths.root}` tells more; restore it, or remove manifest.json to go on."
+            )

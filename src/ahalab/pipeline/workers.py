@@ -1,0 +1,93 @@
+"""Runs one command per job in processes of their own, a given number side by side."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahalab.errors import AhaLabError
+
+POLL_SECONDS = 0.25
+
+
+class JobError(AhaLabError):
+    """A job ended badly; its own message and exit code are passed on."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One `ahalab` command line, and where its output goes."""
+
+    name: str
+    arguments: tuple[str, ...]
+    log: Path
+    threads: int
+    after: str | None = None  # name of a job that must have ended well first
+
+
+def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) -> None:
+    """Run every job; `on_poll` is called four times a second.
+
+    A job that fails stops the others: each is resumable, and the fault is told at once.
+
+    Raises:
+        JobError: A job ended with another exit code than 0.
+    """
+    waiting, running = list(jobs), list[tuple[Job, subprocess.Popen[bytes]]]()
+    try:
+        while waiting or running:
+            while len(running) < side_by_side and (job := _next(waiting, running)):
+                waiting.remove(job)
+                running.append((job, _start(job)))
+            time.sleep(POLL_SECONDS)
+            for job, process in list(running):
+                if process.poll() is not None:
+                    running.remove((job, process))
+                    if process.returncode != 0:
+                        raise _fault(job, process.returncode)
+            on_poll()
+    finally:
+        for _, process in running:
+            process.terminate()
+        for _, process in running:
+            process.wait()
+
+
+def _next(waiting: list[Job], running: list[tuple[Job, subprocess.Popen[bytes]]]) -> Job | None:
+    """Return the first job whose predecessor is neither waiting nor running."""
+    open_names = {job.name for job in waiting} | {job.name for job, _ in running}
+    return next((job for job in waiting if job.after not in open_names), None)
+
+
+def _start(job: Job) -> subprocess.Popen[bytes]:
+    job.log.parent.mkdir(parents=True, exist_ok=True)
+    # BLAS and OpenMP read these once, when they are loaded.
+    threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    quiet = {"TOKENIZERS_PARALLELISM": "false", "NO_COLOR": "1"}
+    with job.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "ahalab", *job.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **threads, **quiet},
+        )
+
+
+def _fault(job: Job, code: int) -> JobError:
+    lines = job.log.read_text("utf-8", "replace").strip().splitlines()
+    last = lines[-1] if lines else "it left no message"
+    if code < 0:
+        return JobError(
+            f"{job.name}: killed by signal {-code} (log: {job.log}). The same command resumes.", 4
+        )
+    return JobError(f"{job.name}: {last.removeprefix('ahalab: ')}", code)

@@ -1,0 +1,1 @@
+"""The study plan: YAML in, one strict and resolved `records.plan.Plan` out."""

@@ -1,0 +1,55 @@
+"""The grid of a plan: every arm x seed, and the base with its noise floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ahalab.errors import InputError
+from ahalab.records.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One answer set of the grid, and, for an arm and seed, one training run."""
+
+    name: str  # `base`, `floor`, or `arms/<arm>/seed-<s>`
+    arm: str | None = None
+    seed: int | None = None
+
+
+BASE = Cell("base")
+FLOOR = Cell("floor")
+
+
+def training_cells(plan: Plan) -> list[Cell]:
+    """Return one cell per arm and seed, in the plan's order; the first arm's runs are the pilots."""
+    return [
+        Cell(f"arms/{arm.name}/seed-{seed}", arm.name, seed)
+        for arm in plan.arms
+        for seed in plan.seeds
+    ]
+
+
+def pilot_of(plan: Plan, cell: Cell) -> Cell | None:
+    """Return the run that a cell's run follows: the first arm's under the same seed; None for a pilot."""
+    pilot = plan.arms[0].name
+    if cell.arm == pilot:
+        return None
+    return Cell(f"arms/{pilot}/seed-{cell.seed}", pilot, cell.seed)
+
+
+def answer_cells(plan: Plan) -> list[Cell]:
+    """Return every answer set of the plan: the base, its noise floor, and each adapter."""
+    return [BASE, FLOOR, *training_cells(plan)]
+
+
+def find_cell(plan: Plan, name: str) -> Cell:
+    """Return the cell of a name.
+
+    Raises:
+        InputError: The plan has no such cell.
+    """
+    cells = {cell.name: cell for cell in answer_cells(plan)}
+    if name not in cells:
+        raise InputError(f"--cell: expected one of {', '.join(cells)}; found {name!r}.")
+    return cells[name]

@@ -1,0 +1,227 @@
+"""Checks a plan as a whole and makes every meaningful default explicit."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from msgspec.structs import replace
+
+from ahalab.errors import PlanError
+from ahalab.plan.fields import as_declared, check_block, field_table
+from ahalab.records.base import to_plain
+from ahalab.records.plan import Plan
+from ahalab.scoring.arms import resolve_arm
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+RESERVED = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))}
+
+# Defaults that changed between TRL versions, or that change what a run means: written out in every plan.
+EXPLICIT_GRPO: dict[str, Any] = {
+    "beta": 0.0,
+    "loss_type": "dapo",
+    "scale_rewards": "group",
+    "importance_sampling_level": "token",
+    "num_generations": 8,
+    "num_iterations": 1,
+    "epsilon": 0.2,
+    "max_completion_length": 256,
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": None,
+    "repetition_penalty": 1.0,
+    "mask_truncated_completions": False,
+    "shuffle_dataset": True,
+    "disable_dropout": True,
+    "gradient_checkpointing": False,
+    "gradient_accumulation_steps": 1,
+    "learning_rate": 1e-6,
+    "lr_scheduler_type": "linear",
+    "warmup_steps": 0,
+    "weight_decay": 0.0,
+    "max_grad_norm": 1.0,
+    "optim": "adamw_torch",
+}
+COUNTS = (
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "steps_per_generation",
+    "generation_batch_size",
+    "num_iterations",
+)
+EXPLICIT_LORA: dict[str, Any] = {
+    "r": 16,
+    "lora_alpha": 32,
+    "lora_dropout": 0.0,
+    "target_modules": "all-linear",
+    "bias": "none",
+}
+
+
+def resolve(plan: Plan) -> Plan:
+    """Return the plan with every default written out.
+
+    Raises:
+        PlanError: The plan contradicts itself; the message starts with the key.
+    """
+    _check_finite(to_plain(plan), "")
+    _check_names(plan)
+    _check_arms(plan)
+    check_block(plan.grpo, "trl", "grpo")
+    check_block(plan.lora, "peft", "lora")
+    grpo = _resolve_grpo(plan)
+    _check_evaluation(plan)
+    return replace(
+        plan,
+        arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
+        grpo=_ordered(as_declared(grpo, "trl")),
+        lora=_ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
+    )
+
+
+def _check_finite(tree: Any, place: str) -> None:
+    """Refuse `.nan` and `.inf` anywhere: no record can hold them."""
+    if isinstance(tree, float) and not math.isfinite(tree):
+        raise PlanError(f"{place}: expected a finite number, found {tree}. Mend the value.")
+    if isinstance(tree, list | tuple):
+        tree = dict(enumerate(tree))
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            _check_finite(value, f"{place}.{key}" if place else str(key))
+
+
+def _ordered(tree: Any) -> Any:
+    """Sort mapping keys: their order in the file must not change the digest."""
+    if isinstance(tree, dict):
+        return {key: _ordered(tree[key]) for key in sorted(tree)}
+    return [_ordered(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def _check_names(plan: Plan) -> None:
+    for key, name in [("name", plan.name), *(("arms", arm.name) for arm in plan.arms)]:
+        if not NAME.fullmatch(name) or name.split(".")[0] in RESERVED:
+            raise PlanError(
+                f"{key}: expected a name of 1 to 64 characters a-z 0-9 . _ -, found {name[:80]!r}. "
+                "Names become folders; choose another."
+            )
+
+
+def _check_arms(plan: Plan) -> None:
+    names = [arm.name for arm in plan.arms]
+    if not names:
+        raise PlanError("arms: expected at least one arm, found none.")
+    if len(set(names)) < len(names):
+        raise PlanError(f"arms: expected different names, found {', '.join(sorted(names))}.")
+    for number, arm in enumerate(plan.arms):
+        try:
+            resolve_arm(arm.name, arm.components)
+        except ValueError as error:
+            raise PlanError(f"arms.{number}: {error}") from error
+    if plan.control not in names:
+        raise PlanError(
+            f"control: expected one of the arms ({', '.join(names)}), found {plan.control!r}. "
+            "Add the arm `random`, the placebo, and name it here."
+        )
+    if not plan.seeds or len(set(plan.seeds)) < len(plan.seeds):
+        raise PlanError(f"seeds: expected different whole numbers, found {list(plan.seeds)}.")
+    if any(not 0 <= seed < 2**32 for seed in plan.seeds):
+        raise PlanError(f"seeds: expected numbers from 0 to 2^32-1, found {list(plan.seeds)}.")
+
+
+def _resolve_grpo(plan: Plan) -> dict[str, Any]:
+    table = field_table("trl")
+    grpo = {k: v for k, v in EXPLICIT_GRPO.items() if k in table} | dict(plan.grpo)
+    steps = grpo.get("max_steps")
+    if not isinstance(steps, int) or steps < 1:
+        raise PlanError(f"grpo.max_steps: expected a number of steps from 1 on, found {steps}.")
+    group = grpo["num_generations"]
+    if group is None or group < 2:
+        raise PlanError(
+            f"grpo.num_generations: expected a group of 2 or more, found {group}. "
+            "An advantage is a comparison within the group; 8 is usual, below 4 is coarse."
+        )
+    default = table["per_device_train_batch_size"]["default"]
+    per_device = grpo.setdefault("per_device_train_batch_size", default)
+    for key in COUNTS:
+        if grpo.get(key) is not None and grpo[key] < 1:
+            raise PlanError(f"grpo.{key}: expected a number from 1 on, found {grpo[key]}.")
+    accumulation = grpo["gradient_accumulation_steps"]
+    slices = grpo.get("steps_per_generation") or accumulation
+    batch = grpo.get("generation_batch_size") or per_device * slices
+    if batch % group or batch % per_device:
+        key, asked, unit = "generation_batch_size", batch, math.lcm(group, per_device)
+        if not grpo.get(key):  # then it is per_device * slices that must be a multiple of the group
+            key, asked, unit = (
+                "per_device_train_batch_size",
+                per_device,
+                group // math.gcd(group, slices),
+            )
+        raise PlanError(
+            f"grpo.{key}: expected a generation batch (here {batch} completions) "
+            f"that is a multiple of num_generations={group} and of per_device_train_batch_size="
+            f"{per_device}. Nearest: {key}={max(unit, round(asked / unit) * unit)}."
+        )
+    slices = batch // per_device
+    grpo["steps_per_generation"] = slices
+    grpo.pop("generation_batch_size", None)
+    grpo["save_steps"] = _save_steps(grpo, slices, accumulation, steps)
+    if plan.task.train_prompts < batch // group:
+        raise PlanError(
+            f"task.train_prompts: expected at least the {batch // group} prompts of one generation "
+            f"batch, found {plan.task.train_prompts}."
+        )
+    return grpo
+
+
+def _save_steps(grpo: dict[str, Any], slices: int, accumulation: int, steps: int) -> int:
+    """Return how often to checkpoint; a resume is exact only where a generation batch begins."""
+    micro = slices * grpo["num_iterations"]  # micro-batches served by one generation batch
+    boundary = math.lcm(micro, accumulation) // accumulation  # in optimizer steps
+    asked = grpo.get("save_steps")
+    if asked is None:
+        return boundary * max(1, min(10, steps // boundary))
+    if not isinstance(asked, int) or asked < 1 or asked % boundary:
+        below = max(boundary, int(asked) // boundary * boundary)
+        raise PlanError(
+            f"grpo.save_steps: expected a multiple of {boundary}, where a generation batch begins (a "
+            f"resume is exact only there), found {asked}. Nearest: {below} or {below + boundary}."
+        )
+    return asked
+
+
+def _check_evaluation(plan: Plan) -> None:
+    evaluation, analysis = plan.evaluation, plan.analysis
+    for key, value in (
+        ("evaluation.max_new_tokens", evaluation.max_new_tokens),
+        ("evaluation.batch_size", evaluation.batch_size),
+        ("evaluation.floor_batch_size", evaluation.floor_batch_size),
+        ("evaluation.samples", evaluation.samples),
+        ("task.train_prompts", plan.task.train_prompts),
+        ("task.eval_prompts", plan.task.eval_prompts),
+        ("model.threads", plan.model.threads),
+    ):
+        if value < 1:
+            raise PlanError(f"{key}: expected a number from 1 on, found {value}.")
+    if evaluation.temperature == 0 and evaluation.samples > 1:
+        raise PlanError(
+            f"evaluation.samples: expected 1 with greedy decoding (temperature 0), found "
+            f"{evaluation.samples}. Set a temperature, or one sample."
+        )
+    if evaluation.temperature < 0 or not 0 < evaluation.top_p <= 1:
+        raise PlanError("evaluation.temperature: expected temperature >= 0 and top_p in (0, 1].")
+    if evaluation.floor_batch_size == evaluation.batch_size:
+        raise PlanError(
+            "evaluation.floor_batch_size: expected another value than batch_size; the noise floor is "
+            "the base under a second batch plan."
+        )
+    for key, level in (("alpha", analysis.alpha), ("confidence", analysis.confidence)):
+        if not 0 < level < 1:
+            raise PlanError(f"analysis.{key}: expected a fraction between 0 and 1, found {level}.")
+    if analysis.margin_points <= 0:
+        raise PlanError(
+            f"analysis.margin_points: expected points above 0, found {analysis.margin_points}."
+        )
+    if "{question}" not in plan.task.template:
+        raise PlanError("task.template: expected {question} in the template, found none.")

@@ -1,0 +1,1 @@
+"""The schema of every artefact: strict, versioned msgspec structs, one file each."""

@@ -1,0 +1,100 @@
+"""What every record shares: strict structs, canonical JSON, digests, and errors that name the place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from ahalab.errors import RecordError
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A strict struct: an unknown field, a missing field or a wrong type is an error."""
+
+
+R = TypeVar("R")
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """Return the canonical JSON of a record: ASCII, no white space, fields in schema order.
+
+    Raises:
+        ValueError: A float is NaN or infinite; unknown is `None`, never NaN.
+    """
+    built = msgspec.to_builtins(record)
+    return json.dumps(built, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+
+
+def encode_pretty(record: msgspec.Struct) -> bytes:
+    """Return the JSON of a single-record file: indented, ASCII, ending in a newline.
+
+    Raises:
+        ValueError: A float is NaN or infinite.
+    """
+    built = msgspec.to_builtins(record)
+    return (json.dumps(built, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode()
+
+
+def decode_row(payload: bytes, kind: type[R], place: str) -> R:
+    """Read one row strictly: it must be exactly what `encode` writes.
+
+    Comparing with the canonical form catches, in one check, what a JSON parser forgives: a key twice, a
+    missing field that has a default, `1` for `1.0`, white space, text that is not escaped.
+
+    Args:
+        payload: JSON bytes of one row, without its newline.
+        kind: The record type expected.
+        place: `file:line`, for the error message.
+
+    Raises:
+        RecordError: The bytes are not such a row; the message names place and field.
+    """
+    return _decode(payload, kind, place, encode)
+
+
+def decode_file(payload: bytes, kind: type[R], place: str) -> R:
+    """Read a single-record file strictly: it must be exactly what `encode_pretty` writes.
+
+    Raises:
+        RecordError: The bytes are not such a record; the message names place and field.
+    """
+    return _decode(payload, kind, place, encode_pretty)
+
+
+def _decode(
+    payload: bytes, kind: type[R], place: str, canonical: Callable[[msgspec.Struct], bytes]
+) -> R:
+    name = getattr(kind, "__name__", str(kind))
+    try:
+        record = msgspec.json.decode(payload, type=kind)
+        written = canonical(cast(msgspec.Struct, record))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise RecordError(f"{place}: expected a {name} record, found: {error}.") from error
+    if written != payload:
+        at = next((i for i, (a, b) in enumerate(zip(written, payload, strict=False)) if a != b), -1)
+        raise RecordError(
+            f"{place}: expected a {name} record in canonical form, found a difference at byte "
+            f"{at if at >= 0 else min(len(written), len(payload))} (a key twice, a field missing, "
+            "or text edited by hand?)."
+        )
+    return record
+
+
+def digest(record: msgspec.Struct) -> str:
+    """Return the sha256 of a record's canonical JSON, as `sha256:` and 64 hex digits."""
+    return digest_bytes(encode(record))
+
+
+def digest_bytes(payload: bytes) -> str:
+    """Return the sha256 of bytes, as `sha256:` and 64 hex digits."""
+    return "sha256:" + hashlib.sha256(payload).hexdigest()
+
+
+def to_plain(record: msgspec.Struct) -> dict[str, Any]:
+    """Return a record as plain dicts and lists, as its JSON would read back."""
+    built: dict[str, Any] = msgspec.to_builtins(record)
+    return built

@@ -1,0 +1,162 @@
+"""What the analysis found: adapters against the base, arms against base and control."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ahalab.records.base import Record
+from ahalab.records.terms import Metric, Outcome
+
+VerdictWord = Literal["improved", "worse", "equivalent", "no evidence", "not comparable"]
+
+
+class AdapterComparison(Record, frozen=True, kw_only=True):
+    """One adapter (one arm, one seed) against the base, paired by question. Speaks of this adapter only."""
+
+    arm: str
+    seed: int
+    metric: Metric
+    n: int  # questions
+    base_correct: float  # questions; a fraction of one when k > 1
+    adapter_correct: float
+    gained: int | None  # discordant pairs; None when k > 1
+    lost: int | None
+    difference_points: float
+    interval_points: tuple[float, float]
+    interval_covers: Literal["questions"]
+    p_value: float | None  # primary: mid-p McNemar; by question when k > 1
+    p_exact: float | None  # exact McNemar, for tables that quote it
+    verdict: VerdictWord
+    sentence: str
+
+
+class ArmComparison(Record, frozen=True, kw_only=True):
+    """One reward design against the base or the control arm, over all its seeds."""
+
+    arm: str
+    against: Literal["base", "control"]
+    metric: Metric
+    primary: bool  # planned and on the plan's primary metric; otherwise exploratory
+    n: int  # questions
+    seeds: int
+    accuracy: float  # fraction, mean over seeds
+    reference_accuracy: float
+    gained_mean: float | None  # discordant pairs per seed
+    lost_mean: float | None
+    difference_points: float
+    seed_differences_points: tuple[float, ...]  # one per seed, in plan order (against the mean control)
+    interval_points: tuple[float, float] | None  # None: one seed carries no claim on the reward
+    interval_covers: Literal["questions and seeds", "nothing"]
+    p_value: float | None
+    p_holm: float | None  # adjusted over the planned arms
+    minimal_detectable_points: float | None
+    verdict: VerdictWord
+    notes: tuple[str, ...]  # as "format gain", "borderline", "smaller than the margin", "one seed"
+    sentence: str
+
+
+class NoiseFloor(Record, frozen=True, kw_only=True):
+    """The base against itself under a second batch plan."""
+
+    n: int
+    changed_completions: int
+    strict_gained: int
+    strict_lost: int
+    lenient_gained: int
+    lenient_lost: int
+    sentence: str
+
+
+class ReadingRates(Record, frozen=True, kw_only=True):
+    """How one answer set read: counts of outcomes, for truncation and parsing to be seen."""
+
+    answers: str  # path of the answer set
+    n: int
+    strict: dict[Outcome, int]
+    lenient: dict[Outcome, int]
+    mean_tokens: float
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """The study's verdicts."""
+
+    schema: Literal["ahalab.comparison/1"] = "ahalab.comparison/1"
+    plan_digest: str
+    protocol_digest: str  # of everything but the adapter
+    control: str  # name of the control arm
+    primary: Metric
+    alpha: float
+    confidence: float
+    margin_points: float
+    missing: tuple[str, ...]  # planned cells without answers
+    adapters: tuple[AdapterComparison, ...]
+    arms: tuple[ArmComparison, ...]
+    floor: NoiseFloor | None
+    rates: tuple[ReadingRates, ...]
+
+
+class ChangedAnswer(Record, frozen=True, kw_only=True):
+    """One question on which base and adapter differ in outcome."""
+
+    arm: str
+    seed: int
+    prompt_id: str
+    sample: int
+    metric: Metric
+    change: Literal["gained", "lost"]
+    kind: Literal["format", "arithmetic", "truncated", "extraction"]
+    question: str
+    gold: str
+    base_completion: str
+    adapter_completion: str
+    base_extracted: str | None
+    adapter_extracted: str | None
+    base_outcome: Outcome
+    adapter_outcome: Outcome
+
+
+class ChangedResponses(Record, frozen=True, kw_only=True):
+    """All gained and lost answers of a study."""
+
+    schema: Literal["ahalab.changed/1"] = "ahalab.changed/1"
+    plan_digest: str
+    changed: tuple[ChangedAnswer, ...]
+
+
+class AblationCell(Record, frozen=True, kw_only=True):
+    """One arm and one seed: what it was paid and what it learned."""
+
+    arm: str
+    seed: int
+    reward_first: float | None
+    reward_last: float | None
+    own_score_base: float | None  # the arm's own reward on the base's evaluation answers
+    own_score_adapter: float | None
+    strict_accuracy: float
+    lenient_accuracy: float
+    strict_difference_points: float
+    lenient_difference_points: float
+    alarms: tuple[str, ...]
+
+
+class AblationArm(Record, frozen=True, kw_only=True):
+    """One arm over its seeds."""
+
+    arm: str
+    control: bool
+    components: dict[str, float]
+    seeds: int
+    strict_difference_points: float
+    lenient_difference_points: float
+    strict_seed_spread_points: float | None  # standard deviation over seeds
+    lenient_seed_spread_points: float | None
+    own_score_difference: float | None
+
+
+class Ablation(Record, frozen=True, kw_only=True):
+    """Arms x seeds in one table."""
+
+    schema: Literal["ahalab.ablation/1"] = "ahalab.ablation/1"
+    plan_digest: str
+    cells: tuple[AblationCell, ...]
+    arms: tuple[AblationArm, ...]

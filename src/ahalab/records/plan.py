@@ -1,0 +1,80 @@
+"""The study plan: what will be trained, evaluated and compared, fixed before the first step."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ahalab.records.base import Record
+from ahalab.records.terms import Metric
+
+
+class ModelSpec(Record, frozen=True, kw_only=True):
+    """The base model: the packaged `organism`, a folder, or a hub id."""
+
+    id: str
+    revision: str | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: int = 1  # torch threads per process; results repeat to the byte for a given number
+
+
+class TaskSpec(Record, frozen=True, kw_only=True):
+    """Where the questions come from and how they are put to the model."""
+
+    name: Literal["arithmetic", "gsm8k", "jsonl"]
+    path: str | None = None  # file or folder; gsm8k without a path is read from the hub
+    train_prompts: int  # drawn by the task's seed, as many as there are when fewer
+    eval_prompts: int
+    seed: int = 0
+    system: str | None = None  # system message
+    template: str = "{question}"  # user message; {question} is replaced
+    question_field: str = "question"  # field names of a jsonl task
+    gold_field: str = "answer"
+    max_prompt_tokens: int | None = None  # longer prompts are dropped and listed, never cut
+
+
+class ArmSpec(Record, frozen=True, kw_only=True):
+    """One reward design: a built-in arm by name, or named weights over components."""
+
+    name: str
+    components: dict[str, float] | None = None  # None: the built-in arm of this name
+
+
+class EvaluationSpec(Record, frozen=True, kw_only=True):
+    """How base and adapters answer the evaluation questions."""
+
+    max_new_tokens: int
+    batch_size: int = 64
+    floor_batch_size: int = 48  # the base's second batch plan, which measures the noise floor
+    temperature: float = 0.0  # 0: greedy
+    top_p: float = 1.0
+    samples: int = 1  # answers per question
+    seed: int = 0
+    replay: bool = False  # `ahalab run` also generates every answer again and compares the bytes
+
+
+class AnalysisSpec(Record, frozen=True, kw_only=True):
+    """What decides, fixed in advance; whatever else is computed is exploratory."""
+
+    primary: Metric = "strict"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    margin_points: float = 2.0
+    comparisons: tuple[Literal["base", "control"], ...] = ("base", "control")
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """A whole study: arms x seeds on one model and one task under one protocol."""
+
+    schema: Literal["ahalab.plan/1"] = "ahalab.plan/1"
+    name: str
+    model: ModelSpec
+    task: TaskSpec
+    answer_format: str = "hashes"
+    arms: tuple[ArmSpec, ...]
+    control: str
+    seeds: tuple[int, ...]
+    grpo: dict[str, Any]  # fields of TRL's GRPOConfig
+    lora: dict[str, Any]  # fields of PEFT's LoraConfig
+    evaluation: EvaluationSpec
+    analysis: AnalysisSpec = AnalysisSpec()

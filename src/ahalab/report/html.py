@@ -1,0 +1,137 @@
+"""Builds the report: one HTML file that opens from disk, loads nothing, and repeats to the byte."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ahalab.plan.load import load_plan
+from ahalab.records.base import digest
+from ahalab.report.changed import browser
+from ahalab.report.curves import thinning, training_curves
+from ahalab.report.forest import forest_plots
+from ahalab.report.paired import paired_bars
+from ahalab.report.palette import arm_styles
+from ahalab.report.provenance import (
+    NOT_CHECKED,
+    alarms,
+    badges,
+    claim_table,
+    facts,
+    run_table,
+    selection_sentence,
+)
+from ahalab.report.sources import Study, read_study
+from ahalab.report.tables import (
+    ablation_tables,
+    adapter_table,
+    diagnostics_table,
+    ordered_arms,
+    reading_table,
+    verdict_table,
+)
+from ahalab.report.wording import visible
+from ahalab.store.durable import replace_file
+from ahalab.store.layout import StudyPaths
+from ahalab.store.manifest import evidence_entries, root_digest
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(paths: StudyPaths) -> Path:
+    """Write the report of a study; call it before the manifest is written.
+
+    Returns:
+        The report's path.
+
+    Raises:
+        InputError: A file that the report rests on is missing or malformed, or the disk refuses.
+    """
+    root = root_digest(digest(load_plan(paths.plan)), evidence_entries(paths.root))
+    replace_file(paths.report, build_report(paths, root).encode())
+    return paths.report
+
+
+def build_report(paths: StudyPaths, root: str) -> str:
+    """Return the report of a study as HTML.
+
+    Args:
+        paths: The study.
+        root: Evidence root, over every file of the study but what is made from them.
+
+    Returns:
+        A whole page; the same files and the same root give the same text.
+
+    Raises:
+        InputError: A file that the report rests on is missing or malformed.
+    """
+    study = read_study(paths)
+    script = _read("report.js")
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["visible"] = visible
+    styles = arm_styles(study.plan)
+    return environment.get_template("report.html.j2").render(
+        study=study,
+        plan=study.plan,
+        comparison=study.comparison,
+        root=root,
+        policy=_policy(script),
+        css=Markup(_read("report.css")),  # noqa: S704 - a file of this package
+        script=Markup(script),  # noqa: S704 - a file of this package
+        claims_json=_claims_json(study, root),
+        styles=styles,
+        arms=ordered_arms(study),
+        badges=badges(study),
+        verdicts=verdict_table(study),
+        forests=forest_plots(study, styles),
+        pairs=paired_bars(study),
+        adapters=adapter_table(study),
+        curves=training_curves(study, styles),
+        thinning=thinning(study),
+        alarms=alarms(study),
+        diagnostics=diagnostics_table(study),
+        readings=reading_table(study.comparison),
+        ablation=ablation_tables(study),
+        browser=browser(study.changed, study.plan),
+        facts=facts(study, root),
+        run_table=run_table(study),
+        claim_table=claim_table(study),
+        selection=selection_sentence(study),
+        not_checked=NOT_CHECKED,
+    )
+
+
+def _read(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Return the content security policy: nothing is loaded, and only this one script runs."""
+    sha = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{sha}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _claims_json(study: Study, root: str) -> Markup:
+    """Return what binds the page to claims.json; `<` is escaped, so that no text can end the element."""
+    bound = {
+        "root": root,
+        "plan_digest": study.plan_digest,
+        "claims": [{"id": claim.id, "value": claim.value} for claim in study.claims.claims],
+    }
+    text = json.dumps(bound, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - JSON in ASCII, without `<`

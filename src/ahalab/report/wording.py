@@ -1,0 +1,125 @@
+"""How numbers and foreign text are written: figures rounded for reading, hostile text made visible."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+
+from markupsafe import Markup, escape
+
+UNKNOWN = "–"  # None: not known, not defined; never 0
+MINUS = "\u2212"
+MAX_TEXT = 6_000  # characters of one model text shown; the row file holds all of it
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+# Categories that are not seen, or that change what is seen around them.
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with so many significant digits; an `int` as it is."""
+    if value is None:
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", MINUS)
+    exponent = math.floor(math.log10(abs(value)))
+    if exponent < -4:
+        return _scientific(value, digits)
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}".replace("-", MINUS)
+
+
+def _scientific(value: float, digits: int) -> str:
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    power = str(int(exponent)).translate(SUPERSCRIPTS)
+    return f"{mantissa.replace('-', MINUS)} × 10{power}"
+
+
+def count(value: float | None) -> str:
+    """Return a count of things, or a mean of counts to one decimal."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def weighted(components: Mapping[str, float]) -> str:
+    """Return a reward as the sum that it is."""
+    return " + ".join(f"{weight:g} × {name}" for name, weight in components.items())
+
+
+def points(value: float | None) -> str:
+    """Return a difference in percentage points, signed, to one decimal."""
+    if value is None:
+        return UNKNOWN
+    rounded = round(value, 1) + 0.0  # -0.0 is 0
+    return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    """Return an interval in percentage points."""
+    return UNKNOWN if interval is None else f"{points(interval[0])} to {points(interval[1])}"
+
+
+def percent(fraction: float | None) -> str:
+    """Return a fraction as a percentage, to one decimal."""
+    return UNKNOWN if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def probability(p: float | None) -> str:
+    """Return a p-value with two significant digits."""
+    return UNKNOWN if p is None else number(p, 2)
+
+
+def trend(first: float | None, last: float | None, *, share: bool = False) -> str:
+    """Return a quantity at the start and at the end of a run."""
+    show = percent if share else number
+    return UNKNOWN if first is None and last is None else f"{show(first)} → {show(last)}"
+
+
+def plain(text: str) -> str:
+    """Return text in which every control, bidi and invisible character is written out."""
+    return "".join(_visible_character(c) for c in text)
+
+
+def visible(text: str, *, lines: bool = True) -> Markup:
+    """Return foreign text as HTML: escaped, with control, bidi and invisible characters written out.
+
+    Args:
+        text: Anything a model, a task or a plan wrote.
+        lines: Keep line feeds and tabs as they are; otherwise they are written out too.
+
+    Returns:
+        Safe markup; what was written out stands in `<b class="ctl">`, apart from ordinary text.
+    """
+    cut = len(text) - MAX_TEXT
+    pieces: list[Markup] = []
+    run: list[str] = []
+    for character in text[:MAX_TEXT]:
+        shown = character if lines and character in "\n\t" else _visible_character(character)
+        if shown == character:
+            run.append(character)
+            continue
+        pieces += [escape("".join(run)), Markup('<b class="ctl">{}</b>').format(shown)]
+        run = []
+    pieces.append(escape("".join(run)))
+    if cut > 0:
+        pieces.append(Markup('<i class="cut"> … {} characters more</i>').format(f"{cut:,}"))
+    return Markup("").join(pieces)
+
+
+def _visible_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return "^" + chr(code ^ 0x40)  # caret notation: ESC is ^[, NUL is ^@
+    if unicodedata.category(character) not in UNSEEN:
+        return character
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def excerpt(text: str, length: int = 90) -> str:
+    """Return the start of a text on one line, made visible."""
+    line = plain(" ".join(text[: 4 * length].split()))
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"

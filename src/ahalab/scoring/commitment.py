@@ -1,0 +1,139 @@
+"""Which statement of a response is its answer: the last one, in the asked format and in any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ahalab.scoring.final import final_value
+from ahalab.scoring.region import NEW_QUESTION, Region, find_region
+from ahalab.scoring.statements import Statement, find_statements
+from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
+
+_TENTATIVE = re.compile(
+    r"\b(?:could|might|may|maybe|perhaps|possibly|either|or)\b[^.\n]{0,40}$", re.IGNORECASE
+)
+_TURN = re.compile(
+    r"\b(?:wait|actually|hold on|hmm+|oops|no, |(?:is|was) (?:wrong|incorrect)|let me re)",
+    re.IGNORECASE,
+)
+_MAX_UNREADABLE = 1_000  # statements walked back over, from the last, before giving up
+_MATH_OPENS = re.compile(r"[\s*:]*(?:\$\$?|\\\(|\\\[)")
+_MATH_CLOSES = re.compile(r"\$|\\\)|\\\]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """The value that a response commits to."""
+
+    value: Value
+    rule: str
+    complete: bool  # in a cut response: nothing that followed could have belonged to the value
+
+
+def commit(
+    text: str, task: str, asked: str, pattern: re.Pattern[str] | None, prompt: str | None
+) -> tuple[Commitment | None, Commitment | None]:
+    """Find what a response commits to.
+
+    Args:
+        text: Cleaned response.
+        task: gsm8k, math or countdown: how a value is read.
+        asked: The rule of the asked format.
+        pattern: The asked pattern, if any.
+        prompt: The prompt, if known.
+
+    Returns:
+        The strict commitment (asked format only) and the lenient one (any explicit statement, else
+        the final sentence); None where there is none.
+    """
+    region = find_region(text, prompt)
+    statements = find_statements(text, region.start, region.end, pattern)
+    region, statements = _before_new_question(text, region, statements)
+    lenient = _last(text, task, statements)
+    if lenient is not None and lenient.rule == asked:
+        return lenient, lenient
+    strict = _last(text, task, [s for s in statements if s.rule == asked])
+    if lenient is None:
+        found = final_value(text, region, task, prompt)
+        lenient = None if found is None else Commitment(found[0], found[1], complete=False)
+    return strict, lenient
+
+
+def _before_new_question(
+    text: str, region: Region, statements: list[Statement]
+) -> tuple[Region, list[Statement]]:
+    """Cut at the first new question that follows a statement: it is run on, not asked."""
+    if not statements:
+        return region, statements
+    new = NEW_QUESTION.search(text, statements[0].value_end, region.end)
+    if new is None:
+        return region, statements
+    kept = [s for s in statements if s.start < new.start()]
+    return Region(region.start, new.start()), kept
+
+
+def _last(text: str, task: str, statements: Sequence[Statement]) -> Commitment | None:
+    for index in range(len(statements) - 1, max(-1, len(statements) - _MAX_UNREADABLE), -1):
+        statement = statements[index]
+        value = _read(text, task, statement)
+        if value is None:
+            continue
+        if index and value.kind == "number" and _offered(text, task, statements, index, value):
+            value = Value(value.start, value.end, "hedged", value.number)
+        complete = statement.closed and _ended(text, statement, value)
+        return Commitment(value, statement.rule, complete)
+    return None
+
+
+def _read(text: str, task: str, statement: Statement) -> Value | None:
+    start, end = statement.value_start, statement.value_end
+    prose = statement.rule in ("boxed", "answer_tag") or (
+        statement.rule == "statement" and ":" in text[statement.start : start]
+    )
+    if task == "gsm8k":
+        return read_number_statement(text, start, end, prose)
+    if statement.rule in ("statement", "correction"):
+        return read_prose_latex(text, start, end)
+    return read_latex_statement(text, start, end)
+
+
+def read_prose_latex(text: str, start: int, end: int) -> Value | None:
+    """Read LaTeX stated in prose: the mathematics that it leads with, else a number, else all."""
+    segment = _MATH_OPENS.match(text, start, end)
+    if segment is not None:
+        stop = _MATH_CLOSES.search(text, segment.end(), end)
+        if stop is not None:
+            return read_latex_statement(text, segment.end(), stop.start())
+    number = read_number_statement(text, start, end, prose=False)
+    if number is not None and number.kind == "number":
+        return Value(number.start, number.end, "latex", number.number)
+    return read_latex_statement(text, start, end)
+
+
+def _offered(
+    text: str, task: str, statements: Sequence[Statement], index: int, value: Value
+) -> bool:
+    """Say whether the last statement is only the last of several that are offered."""
+    last, before = statements[index], statements[index - 1]
+    if last.rule == "correction":
+        return False
+    between = text[before.end : last.start]
+    listed = len(between) < 200 and not _LETTER.search(between)
+    tentative = _TENTATIVE.search(text, max(before.end, last.start - 60), last.start)
+    if not listed and tentative is None:
+        return False
+    other = _read(text, task, before)
+    if other is None or other.number is None or value.number is None:
+        return False
+    return other.number.value != value.number.value
+
+
+def _ended(text: str, statement: Statement, value: Value) -> bool:
+    if statement.rule in ("boxed", "answer_tag"):
+        return True
+    return bool(text[value.end : value.end + 40].strip(".,/ *")) and not _TURN.search(
+        text, statement.end
+    )

@@ -1,0 +1,258 @@
+"""Reward components: each a pure function over a batch, with a status for every row.
+
+A response that earns nothing gets 0.0 with the reason as its status. One on which nothing can be
+said (an `error` outcome) gets None, never a silent 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+from ahalab.records.terms import Finish, Outcome
+from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_answer
+from ahalab.scoring.format import format_fault
+from ahalab.scoring.numbers import find_numbers, read_gold
+from ahalab.scoring.reflection import reflection_markers, self_correction
+from ahalab.scoring.text import clean, clean_gold
+from ahalab.scoring.training_parser import historical_outcome
+
+LENGTH_BUDGET_WORDS = 150
+"""Words and signs that cost nothing; the reward falls to 0 linearly at twice as many."""
+
+REPETITION_WORDS = 4
+"""Length of the word sequences whose repetition is counted."""
+
+REFLECTION_LIMIT = 2
+"""Markers that earn the whole of the reflection reward."""
+
+MAX_WORDS = 20_000
+"""Words and signs of a completion that length and repetition look at."""
+
+_WORD = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]")  # a CJK character or a sign is one piece
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a component may look at."""
+
+    completion: str
+    gold: str
+    finish: Finish
+    prompt_id: str
+    step: int
+    sample: int
+    asked: Asked
+    score: Score  # evaluation scorer
+    historical: Outcome  # training parser
+    seed: int  # training seed, for the random component
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentValue:
+    """What a component gives one response."""
+
+    value: float | None  # None: nothing can be said, and the status says why
+    status: str  # "ok", or why not
+
+
+Component = Callable[[Sequence[Response]], list[ComponentValue]]
+
+
+def make_response(
+    *,
+    completion: str,
+    gold: str,
+    finish: Finish = "eos",
+    prompt_id: str = "",
+    step: int = 0,
+    sample: int = 0,
+    asked: Asked = DEFAULT_ASKED,
+    seed: int = 0,
+) -> Response:
+    """Score a completion once with both parsers, for every component to look at.
+
+    Args:
+        completion: The model's text, without its prompt.
+        gold: The gold answer.
+        finish: Why generation ended.
+        prompt_id: The prompt's identity.
+        step: Training step.
+        sample: Position in the group.
+        asked: How the answer was asked for.
+        seed: Training seed.
+
+    Returns:
+        The response with both scores.
+    """
+    score = score_answer(completion, gold, finish, asked)
+    historical = historical_outcome(completion, gold)
+    return Response(
+        completion, gold, finish, prompt_id, step, sample, asked, score, historical, seed
+    )
+
+
+def correct_strict(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 for the right value in the asked format."""
+    return [_paid(response.score.strict) for response in responses]
+
+
+def correct_lenient(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 for the right value wherever it is clearly stated."""
+    return [_paid(response.score.lenient) for response in responses]
+
+
+def historical_correct(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 where the training parser says correct, faults included."""
+    return [
+        ComponentValue(1.0, "ok")
+        if r.historical == "correct"
+        else ComponentValue(0.0, r.historical)
+        for r in responses
+    ]
+
+
+def format_met(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 for exactly one well-formed final statement in the asked format, whatever its value."""
+    return [_format(response) for response in responses]
+
+
+def format_gated(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 for the asked format, but only where the value is right (leniently)."""
+    values = []
+    for response in responses:
+        correct = _paid(response.score.lenient)
+        values.append(_format(response) if correct.value == 1.0 else correct)
+    return values
+
+
+def random_coin(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 0 or 1 by a hash of seed, step, prompt and sample: a placebo that replays exactly."""
+    values = []
+    for r in responses:
+        key = f"{r.seed}|{r.step}|{r.prompt_id}|{r.sample}".encode("utf-8", "surrogatepass")
+        values.append(ComponentValue(float(hashlib.sha256(key).digest()[0] & 1), "ok"))
+    return values
+
+
+def constant(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 always: no advantage, so no learning signal."""
+    return [ComponentValue(1.0, "ok") for _ in responses]
+
+
+def length(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 within the budget of words, less beyond it; nothing for a cut or an empty response."""
+    values = []
+    for response in responses:
+        words = len(_words(response.completion))
+        if response.finish == "length":
+            values.append(ComponentValue(0.0, "truncated"))
+        elif words == 0:
+            values.append(ComponentValue(0.0, "empty"))
+        else:
+            over = max(0, words - LENGTH_BUDGET_WORDS) / LENGTH_BUDGET_WORDS
+            values.append(ComponentValue(max(0.0, 1.0 - over), "ok"))
+    return values
+
+
+def repetition(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Charge the repeated fraction of word sequences: 0 for none, towards -1 for nothing new."""
+    values = []
+    for response in responses:
+        words = _words(response.completion)
+        count = len(words) - REPETITION_WORDS + 1
+        if count < 2:
+            values.append(ComponentValue(0.0, "ok"))
+            continue
+        distinct = {tuple(words[i : i + REPETITION_WORDS]) for i in range(count)}
+        values.append(ComponentValue(len(distinct) / count - 1.0, "ok"))
+    return values
+
+
+def reflection(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay for reflection markers, up to a limit, whatever they achieve."""
+    return [
+        ComponentValue(
+            min(len(reflection_markers(r.completion)), REFLECTION_LIMIT) / REFLECTION_LIMIT, "ok"
+        )
+        for r in responses
+    ]
+
+
+def self_corrected(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 where a stated value changes to the right one and the answer stays right."""
+    values = []
+    for response in responses:
+        correct = _paid(response.score.lenient)
+        if correct.value != 1.0:
+            values.append(correct)
+        else:
+            corrected = self_correction(response.completion, response.gold)
+            values.append(ComponentValue(float(corrected), "ok"))
+    return values
+
+
+def partial_credit(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay 1 for the right value and `1 - |stated - gold| / |gold|`, at least 0, for a near one.
+
+    Only numbers can be near one another: elsewhere a wrong answer earns nothing.
+    """
+    return [_partial(response) for response in responses]
+
+
+def _partial(response: Response) -> ComponentValue:
+    reading = response.score.lenient
+    if reading.outcome != "wrong" or reading.extracted is None:
+        return _paid(reading)
+    gold = read_gold(clean_gold(response.gold))
+    stated = find_numbers(clean(reading.extracted).text)
+    if gold is None or gold.value is None or not stated or stated[-1].number.value is None:
+        return ComponentValue(0.0, "wrong")
+    distance = abs(stated[-1].number.value - gold.value)
+    closeness = 1 - distance / max(abs(gold.value), Fraction(1))
+    return ComponentValue(float(max(Fraction(0), closeness)), "wrong")
+
+
+def _paid(reading: Reading) -> ComponentValue:
+    if reading.outcome == "correct":
+        return ComponentValue(1.0, "ok")
+    if reading.outcome == "error":
+        return ComponentValue(None, reading.status)
+    return ComponentValue(0.0, reading.outcome)
+
+
+def _format(response: Response) -> ComponentValue:
+    fault = format_fault(response.completion, response.finish, response.asked.answer_format)
+    return ComponentValue(1.0, "ok") if fault is None else ComponentValue(0.0, fault)
+
+
+def _words(completion: str) -> list[str]:
+    words = []
+    for match in _WORD.finditer(completion):
+        words.append(match.group())
+        if len(words) == MAX_WORDS:
+            break
+    return words
+
+
+COMPONENTS: Mapping[str, Component] = MappingProxyType(
+    {
+        "correct_strict": correct_strict,
+        "correct_lenient": correct_lenient,
+        "historical_correct": historical_correct,
+        "format": format_met,
+        "format_gated": format_gated,
+        "random": random_coin,
+        "constant": constant,
+        "length": length,
+        "repetition": repetition,
+        "reflection": reflection,
+        "partial_credit": partial_credit,
+        "self_correction": self_corrected,
+    }
+)
+"""Every component an arm may weigh, by the name that stands in plans and records."""

@@ -1,0 +1,203 @@
+r"""Exact comparison of a stated answer with its gold: numbers, lists and tuples, plain LaTeX.
+
+Numbers are compared as fractions. What is more than a number is compared part by part, then as
+normalised text; two texts that stay different are handed to `latex_equal` where one is given
+(`\sqrt{8}` and `2\sqrt{2}`), and are unequal without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ahalab.scoring.latex import MAX_LATEX, plain
+from ahalab.scoring.numbers import Number, read_number
+from ahalab.scoring.text import clean_gold
+
+LatexEqual = Callable[[str, str], bool]
+"""Decides two LaTeX answers, (stated, gold); raises what it likes, the caller handles it."""
+
+ROUNDED_PLACES = 3
+"""A gold with at least this many decimal places may be a rounding."""
+
+_SPACES = re.compile(r"\\[,;:! ]|\s+")
+_SHORT_FRACTION = re.compile(r"\\frac(\d)(\d)")
+_ASSIGNED = re.compile(r"^[A-Za-z](?:_\{?\w\}?)?\s*(?:=|\\in\b)\s*(?=\S)")
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_JOIN = re.compile(r",|;|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])")
+_HUGE_POWER = re.compile(r"\^\s*\{?\(?\{?\s*\d+\s*\^|\^\s*\{?\s*\d{5,}")
+_MAX_PARTS = 50
+_MAX_GOLD_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A gold answer, read once."""
+
+    text: str
+    number: Number | None
+    parts: tuple[str, ...]  # more than one for a list, a tuple, a set, an interval
+    brackets: str  # the pair around the parts, "" without
+
+
+def equal_numbers(stated: Number, gold: Number) -> bool:
+    """Compare two numbers exactly, by the rules of docs/scoring.md.
+
+    A gold given in three or more decimal places may be a rounding: an exact value that rounds to it
+    is right. A stated percentage equals the bare percentage; where the gold is no integer it also
+    equals the share that it stands for.
+
+    Args:
+        stated: The response's number.
+        gold: The gold number.
+
+    Returns:
+        Whether the stated number is the gold.
+    """
+    if stated.value is None or gold.value is None:
+        return False
+    if stated.value == gold.value:
+        return True
+    if stated.percent and not gold.percent and gold.value.denominator != 1:
+        return bool(stated.value / 100 == gold.value)
+    if gold.decimals < ROUNDED_PLACES or (stated.decimals and stated.decimals <= gold.decimals):
+        return False
+    scale = 10**gold.decimals
+    distance = abs(stated.value * scale - gold.value * scale)
+    return bool(2 * distance <= 1)
+
+
+@lru_cache(maxsize=4096)
+def read_math_gold(gold: str) -> Gold | None:
+    """Read a gold answer of a mathematics task.
+
+    Args:
+        gold: The gold text, number or LaTeX.
+
+    Returns:
+        The gold, or None where it cannot be checked: empty, not a number, prose, or too long.
+    """
+    text = clean_gold(gold)
+    if not text or len(text) > MAX_LATEX or text.lower() in ("nan", "inf", "-inf", "none", "null"):
+        return None
+    bare = plain(text)
+    if len(_WORD.findall(bare)) > _MAX_GOLD_WORDS or "nan" in bare.lower().split():
+        return None
+    brackets, parts = _parts(bare)
+    number = read_number(bare) if len(parts) == 1 else None
+    if number is not None and number.value is None:
+        return None
+    return Gold(bare, number, parts, brackets)
+
+
+def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -> bool | None:
+    """Compare a stated LaTeX answer with its gold.
+
+    Args:
+        stated: The content of the answer statement, at most MAX_LATEX characters.
+        gold: The gold, read.
+        latex_equal: Decides what neither numbers, parts nor normalised text decide.
+
+    Returns:
+        Whether they are equal; None where the stated answer is a power beyond the bounds, so that
+        nothing decided it.
+    """
+    if _HUGE_POWER.search(stated):
+        return None
+    bare = plain(stated)
+    if gold.number is not None:
+        number = read_number(_unassigned(bare))
+        if number is not None:
+            return equal_numbers(number, gold.number)
+    brackets, parts = _parts(bare if "=" in gold.text else _unassigned(bare))
+    if len(parts) > 1 or len(gold.parts) > 1:
+        if _equal_parts(brackets, parts, gold):
+            return True
+    elif normal(bare) == normal(gold.text) or normal(_unassigned(bare)) == normal(gold.text):
+        return True
+    return latex_equal(stated, gold.text) if latex_equal is not None else False
+
+
+def is_hedged(stated: str, gold: Gold) -> bool:
+    """Say whether a statement offers several answers where the gold is one."""
+    if len(gold.parts) > 1 or "\\pm" in gold.text or re.search(r"\bor\b", gold.text):
+        return False
+    return re.search(r"(?<![A-Za-z\\])or(?![A-Za-z])", plain(stated)) is not None
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str) -> str:
+    """Normalise plain LaTeX text: spaces, braces of single characters, a final stop."""
+    text = _SPACES.sub("", plain(text)).removesuffix(".")
+    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text)
+    for command in ("\\dfrac", "\\tfrac", "\\cfrac"):
+        text = text.replace(command, "\\frac")
+    return re.sub(r"\{(\w)\}", r"\1", text)
+
+
+def _unassigned(text: str) -> str:
+    return _ASSIGNED.sub("", text, count=1)
+
+
+def _equal_parts(brackets: str, parts: Sequence[str], gold: Gold) -> bool:
+    if len(parts) != len(gold.parts) or len(parts) > _MAX_PARTS:
+        return False
+    if brackets != gold.brackets and not {brackets, gold.brackets} <= {"", "{}"}:
+        return False
+    if gold.brackets not in ("", "{}"):
+        return all(_equal_part(a, b) for a, b in zip(parts, gold.parts, strict=True))
+    left = list(gold.parts)  # a list and a set have no order
+    for part in parts:
+        match = next((other for other in left if _equal_part(part, other)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True
+
+
+def _equal_part(stated: str, gold: str) -> bool:
+    a, b = read_number(_unassigned(stated)), read_number(_unassigned(gold))
+    if a is not None and b is not None:
+        return equal_numbers(a, b)
+    return normal(stated) == normal(gold)
+
+
+def _parts(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split at the top-level commas; a comma between digit groups is no comma."""
+    text = text.strip()
+    if text.startswith("\\pm"):
+        rest = text[3:].strip()
+        return "", (rest, f"-{rest}")
+    brackets = ""
+    body = text.replace("\\{", "{").replace("\\}", "}")
+    if len(body) > 1 and body[0] in "([{" and body[-1] in ")]}" and _closes_at_end(body):
+        brackets, body = body[0] + body[-1], body[1:-1]
+    parts = _split(body)
+    if len(parts) == 1:
+        return "", (text,)
+    return brackets, parts
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0:
+            return position == len(text) - 1
+    return False
+
+
+def _split(body: str) -> tuple[str, ...]:
+    if not _JOIN.search(body) or re.fullmatch(r"[-+$]*\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*", body):
+        return (body,)
+    parts, depth, start = [], 0, 0
+    joins = {match.start(): match.end() for match in _JOIN.finditer(body)}
+    for position, character in enumerate(body):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and position in joins and position >= start:
+            parts.append(body[start:position].strip())
+            start = joins[position]
+    parts.append(body[start:].strip())
+    return tuple(part for part in parts if part)

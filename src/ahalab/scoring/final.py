@@ -1,0 +1,108 @@
+"""The last sentence that says a number, where a response states nothing more clearly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ahalab.scoring.countdown import ExpressionError, evaluate
+from ahalab.scoring.region import Region
+from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
+
+_SENTENCE = re.compile(r"[^\n]+")
+_BREAK = re.compile(r"[.!?](?=\s|$|[*)])|。|।")
+_RESTATED = re.compile(
+    r"\b(?:the (?:problem|question|task|exercise) (?:says|asks|states|is|wants)"
+    r"|we (?:are|were) (?:asked|told|given)|asks how)\b",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s")
+_FOOTER = re.compile(r"\s*[([]?(?:step|page|part)\s\d+ of \d+", re.IGNORECASE)
+_MATH = re.compile(r"\$\$?([^$\n]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_MAX_LINES = 500  # walked back over, from the end
+
+
+def final_value(
+    text: str, region: Region, task: str, prompt: str | None
+) -> tuple[Value, str] | None:
+    """Read the last sentence of a region that says a value.
+
+    Args:
+        text: Cleaned response.
+        region: The part that may answer.
+        task: gsm8k, math or countdown.
+        prompt: The prompt; a sentence copied from it says nothing.
+
+    Returns:
+        The value and the rule that took it; None when there is none.
+    """
+    for start, end in _sentences_backwards(text, region):
+        sentence = text[start:end]
+        if text[end : end + 1] == "?" or _RESTATED.search(sentence) or _FOOTER.match(sentence):
+            continue
+        if prompt and len(sentence) > 20 and sentence.strip() in prompt:
+            continue
+        found = _read(text, start, end, task)
+        if found is not None:
+            return found
+    return None
+
+
+def _read(text: str, start: int, end: int, task: str) -> tuple[Value, str] | None:
+    if task == "countdown":
+        try:
+            evaluate(text[start:end].partition("=")[0])
+        except ExpressionError:
+            return None
+        return Value(start, end, "latex"), "final_expression"
+    if task == "math":
+        segments = list(_MATH.finditer(text, start, end))
+        if segments:
+            group = segments[-1].lastindex or 1
+            value = read_latex_statement(text, *segments[-1].span(group))
+            return None if value is None else (value, "final_sentence")
+    number = read_number_statement(text, start, end, prose=True)
+    if number is None:
+        return None
+    if _lists_numbers(text, start, end):
+        number = Value(number.start, number.end, "hedged", number.number)
+    if task == "math" and number.kind == "number":
+        number = Value(number.start, number.end, "latex", number.number)
+    return number, "final_equation" if "=" in text[start : number.start] else "final_sentence"
+
+
+def _lists_numbers(text: str, start: int, end: int) -> bool:
+    """Say whether a line of digits only follows another one: a list, not an answer."""
+    line = text[start:end].strip(" .,")
+    if not line.isdigit():
+        return False
+    before = text[max(0, start - 80) : start].rstrip().rpartition("\n")[2].strip(" .,")
+    return before.isdigit() and before.lstrip("0") != line.lstrip("0")
+
+
+def _sentences_backwards(text: str, region: Region) -> Iterator[tuple[int, int]]:
+    walked, end = 0, region.start + len(text[region.start : region.end].rstrip())
+    items: list[tuple[int, int]] = []
+    while end > region.start and walked < _MAX_LINES:
+        start = max(text.rfind("\n", region.start, end) + 1, region.start)
+        walked += 1
+        if _ITEM.match(text, start, end):
+            items.append((start, end))
+        else:
+            stated_by_list = not text[start:end].rstrip().endswith(":")
+            if items and stated_by_list and text[start:end].strip():
+                yield from items
+                items = []
+            yield from _split(text, start, end)
+        end = start - 1
+    yield from items
+
+
+def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    pieces = []
+    position = start
+    for stop in _BREAK.finditer(text, start, end):
+        pieces.append((position, stop.start()))
+        position = stop.end()
+    pieces.append((position, end))
+    return [piece for piece in reversed(pieces) if text[piece[0] : piece[1]].strip()]

@@ -1,0 +1,73 @@
+r"""Simple LaTeX made plain: `\dfrac{9}{7}` is `9/7`, `\text{13}` is `13`, `12{,}400` is `12,400`.
+
+Only what carries no value is dropped. What is left of a command that is not known here (`\sqrt`,
+`\pi`) keeps its backslash, so that a text which is more than a number never reads as one.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_LATEX = 2_000
+"""Characters of one LaTeX answer; a longer one is beyond the bounds."""
+
+_DROPPED = re.compile(
+    r"\\(?:left|right|displaystyle|textstyle|limits|big|Big|bigg|Bigg|quad|qquad)(?![A-Za-z])"
+    r"|\\[!,;: ]|\$\$|\\[()\[\]](?!\w*\\\\)"
+)
+_WRAPPER = re.compile(
+    r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boldsymbol|bm|emph|textnormal"
+    r"|operatorname)\s*\{([^{}]*)\}"
+)
+_FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
+_POWER_BRACES = re.compile(r"\^\s*\{\s*([-+]?\w+)\s*\}")
+_UNIT_POWER = re.compile(r"(?<=[A-Za-z])\s?\^\s?\{?[23]\}?$")
+_DEGREES = re.compile(r"\^\s?\{?\\circ\}?")
+_PLAIN = (
+    ("{,}", ","),
+    ("\\$", "$"),
+    ("\\%", "%"),
+    ("\\times", "×"),
+    ("\\cdot", "*"),
+    ("\\div", "÷"),
+    ("\\-", ""),
+    ("~", " "),
+)
+_FORMATTING = "*_`$ \t\r\n"
+
+
+def plain(text: str) -> str:
+    """Make simple LaTeX plain and strip Markdown and mathematics delimiters around it.
+
+    Args:
+        text: The content of an answer statement, at most MAX_LATEX characters.
+
+    Returns:
+        The text; unchanged but for its surroundings when there is no LaTeX in it.
+    """
+    if "\\" not in text and "{" not in text:
+        return text.strip(_FORMATTING)
+    for command, replacement in _PLAIN:
+        text = text.replace(command, replacement)
+    text = _DEGREES.sub("°", _DROPPED.sub("", text))
+    text = _WRAPPER.sub(r" \1", text)
+    text = _POWER_BRACES.sub(r"^\1", text)
+    text = _FRACTION.sub(_slash, text)
+    text = _UNIT_POWER.sub("", text.strip(_FORMATTING))
+    if text.startswith("{") and text.endswith("}"):
+        text = text[1:-1]
+    return text.strip(_FORMATTING)
+
+
+def _slash(match: re.Match[str]) -> str:
+    above = match[1] if match[1] is not None else match[2]
+    below = match[3] if match[3] is not None else match[4]
+    above, below = above.strip(), below.strip()
+    before = match.string[match.start() - 1] if match.start() else ""
+    mixed = " " if before.isdigit() else ""  # 2\frac{1}{2} is two and a half
+    if not (above.lstrip("-").isdigit() and below.lstrip("-").isdigit()):
+        return f"{mixed}\\frac({above})({below})"
+    if below.startswith("-"):
+        below = below[1:]
+        above = above[1:] if above.startswith("-") else f"-{above}"
+    return f"{mixed}{above}/{below}"

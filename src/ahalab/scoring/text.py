@@ -1,0 +1,86 @@
+"""A cleaned view of a response, in which every position can be traced back to the original.
+
+Digits of every script become ASCII digits, the minus signs of Unicode `-`, no-break spaces between
+digit groups `,`; zero-width and direction marks vanish. Nothing else changes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_GROUP_SPACE = re.compile("(?<=[0-9])[\u00a0\u2007\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_DASH_AS_SIGN = re.compile(r"(?<![\w)])[\u2013\u2012](?=[0-9$€£.])")
+_SIGNS = {
+    "\u2212": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-", "\uff0b": "+", "\uff05": "%",
+    "\uff0e": ".", "\uff0c": ",", "\uff0f": "/", "\uff04": "$", "\uff1d": "=", "\uff1a": ":",
+    "\u00a0": " ", "\u2007": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\u066a": "%",
+    "\u066b": ".", "\u066c": ",", "\u2044": "/", "\u2215": "/", "\u22c5": "*", "\u00b7": "*",
+    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n", "\r": "\n", "\uff03": "#",
+}  # fmt: skip
+
+
+class _Table(dict[int, str]):
+    """Fills itself with the digits of every script, one character at a time."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        digit = unicodedata.decimal(character, None)
+        self[code] = character if digit is None else str(digit)
+        return self[code]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Cleaned text with the way back to the original."""
+
+    text: str
+    cuts: tuple[tuple[int, int], ...] = ()  # (position in text, characters removed before it)
+
+    def origin(self, position: int) -> int:
+        """Turn a position in the cleaned text into one in the original."""
+        if not self.cuts:
+            return position
+        at = bisect_right(self.cuts, (position, 1 << 62)) - 1
+        return position + (self.cuts[at][1] if at >= 0 else 0)
+
+    def end_origin(self, end: int) -> int:
+        """Turn an exclusive end in the cleaned text into one in the original."""
+        return self.origin(end - 1) + 1 if end > 0 else self.origin(end)
+
+
+_TABLE = _Table({ord(sign): plain for sign, plain in _SIGNS.items()})
+
+
+def clean(response: str) -> View:
+    """Clean a response for reading; free for plain ASCII."""
+    if response.isascii():
+        return View(response)
+    text, cuts = _without_invisible(response)
+    text = _GROUP_SPACE.sub(",", text.translate(_DIGITS_ONLY))
+    return View(_DASH_AS_SIGN.sub("-", text.translate(_TABLE)), cuts)
+
+
+_DIGITS_ONLY = _Table()
+
+
+def _without_invisible(response: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    kept, cuts, position, length, removed = [], [], 0, 0, 0
+    for match in _INVISIBLE.finditer(response):
+        kept.append(response[position : match.start()])
+        length += match.start() - position
+        removed += match.end() - match.start()
+        cuts.append((length, removed))
+        position = match.end()
+    kept.append(response[position:])
+    return "".join(kept), tuple(cuts)
+
+
+@lru_cache(maxsize=4096)
+def clean_gold(gold: str) -> str:
+    """Clean a gold answer the same way."""
+    return clean(gold).text.strip()

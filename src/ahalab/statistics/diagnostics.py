@@ -1,0 +1,164 @@
+"""Summarises one training run from its rows, and raises the alarms a reader must know of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ahalab.records.diagnostics import Diagnostics, Trend
+from ahalab.records.rollout import Rollout
+from ahalab.records.run import Alarm
+from ahalab.records.step import Step
+from ahalab.statistics.training import (
+    fraction,
+    groups_of,
+    mean,
+    paid_though_wrong,
+    unpaid_though_right,
+    wrong_advantage_fraction,
+    zero_variance,
+)
+
+DEAD_RUN_FRACTION = 0.95  # of groups without any difference in reward
+TRUNCATED_FRACTION = 0.2  # of the last rollouts
+REWARD_RISE = 0.1  # in reward, from the first to the last fifth
+FLAT = 0.02  # accuracy that rose by less than this is flat
+ENTROPY_LEFT = 0.2  # of the entropy at the start
+COARSE_GROUP = 4
+
+
+def _trend(steps: Sequence[Step], figure: Callable[[Step], float | None]) -> Trend:
+    """Return the mean of a figure over the first and over the last fifth of the steps."""
+    width = max(1, len(steps) // 5)
+
+    def over(part: Sequence[Step]) -> float | None:
+        return mean(v for s in part if (v := figure(s)) is not None)
+
+    return Trend(first=over(steps[:width]), last=over(steps[-width:]))
+
+
+def diagnose(
+    arm: str,
+    seed: int,
+    steps: Sequence[Step],
+    rollouts: Sequence[Rollout],
+    effect_norm: float | None,
+) -> Diagnostics:
+    """Summarise a run.
+
+    Args:
+        arm: Name of the arm.
+        seed: Training seed.
+        steps: Rows of steps.jsonl, in order.
+        rollouts: Rows of rollouts.jsonl, in order.
+        effect_norm: Frobenius norm of the adapter's scaled B @ A; None when it is not at hand.
+    """
+    groups = groups_of(rollouts)
+    trends = {
+        "reward": _trend(steps, lambda s: s.reward_mean),
+        "strict": _trend(steps, lambda s: s.strict_fraction),
+        "lenient": _trend(steps, lambda s: s.lenient_fraction),
+        "historical": _trend(steps, lambda s: s.historical_fraction),
+        "truncated": _trend(steps, lambda s: s.truncated_fraction),
+        "length_tokens": _trend(steps, lambda s: s.length_mean_tokens),
+        "entropy": _trend(steps, lambda s: s.entropy),
+    }
+    names = list(rollouts[0].components) if rollouts else []
+    dead = mean(float(zero_variance(g)) for g in groups)
+    return Diagnostics(
+        arm=arm,
+        seed=seed,
+        steps=len(steps),
+        rollouts=len(rollouts),
+        **trends,
+        components={n: _trend(steps, lambda s, n=n: s.components.get(n)) for n in names},  # type: ignore[misc]
+        zero_variance_fraction=dead,
+        paid_though_wrong_fraction=fraction(rollouts, paid_though_wrong),
+        unpaid_though_right_fraction=fraction(rollouts, unpaid_though_right),
+        wrong_advantage_fraction=wrong_advantage_fraction(rollouts),
+        reflection_fraction=fraction(rollouts, lambda r: bool(r.reflection)),
+        adapter_effect_norm=effect_norm,
+        alarms=_alarms(trends, dead, min((len(g) for g in groups), default=0), effect_norm),
+    )
+
+
+def _alarms(
+    trends: dict[str, Trend], dead: float | None, group: int, effect_norm: float | None
+) -> tuple[Alarm, ...]:
+    found = [
+        _dead_run(dead),
+        _truncation(trends["truncated"]),
+        _reward_without_accuracy(trends),
+        _entropy_collapse(trends["entropy"]),
+        _nothing_learned(effect_norm),
+        _coarse_group(group),
+    ]
+    return tuple(alarm for alarm in found if alarm is not None)
+
+
+def _dead_run(dead: float | None) -> Alarm | None:
+    if dead is None or dead < DEAD_RUN_FRACTION:
+        return None
+    return Alarm(
+        name="dead_run",
+        evidence=f"in {dead:.0%} of groups every reward was equal, so they taught nothing",
+        remedy="use prompts of middling difficulty, a larger group, or a reward with more than two values",
+    )
+
+
+def _truncation(truncated: Trend) -> Alarm | None:
+    if truncated.last is None or truncated.last < TRUNCATED_FRACTION:
+        return None
+    return Alarm(
+        name="truncation",
+        evidence=f"{truncated.last:.0%} of the last completions were cut by max_completion_length",
+        remedy="raise grpo.max_completion_length, or ask for shorter answers",
+    )
+
+
+def _reward_without_accuracy(trends: dict[str, Trend]) -> Alarm | None:
+    reward, strict, lenient = (_rise(trends[n]) for n in ("reward", "strict", "lenient"))
+    if reward is None or strict is None or lenient is None or reward < REWARD_RISE:
+        return None
+    flat = [n for n, rise in (("strict", strict), ("lenient", lenient)) if rise < FLAT]
+    if not flat:
+        return None
+    return Alarm(
+        name="reward_without_accuracy",
+        evidence=f"reward rose by {reward:.2f} while {' and '.join(flat)} accuracy changed by "
+        f"{strict:+.2f} and {lenient:+.2f} (strict, lenient)",
+        remedy="read completions of high reward; pay for the answer before paying for its form",
+    )
+
+
+def _entropy_collapse(entropy: Trend) -> Alarm | None:
+    if not entropy.first or entropy.last is None or entropy.last > ENTROPY_LEFT * entropy.first:
+        return None
+    return Alarm(
+        name="entropy_collapse",
+        evidence=f"entropy fell from {entropy.first:.3f} to {entropy.last:.3f}",
+        remedy="lower the learning rate, add a KL term (grpo.beta), or stop earlier",
+    )
+
+
+def _nothing_learned(effect_norm: float | None) -> Alarm | None:
+    if effect_norm is None or effect_norm > 0:
+        return None
+    return Alarm(
+        name="nothing_learned",
+        evidence="the adapter changes no weight: B @ A is zero in every module",
+        remedy="check lora_alpha, target_modules, the learning rate, and that some group has a gradient",
+    )
+
+
+def _coarse_group(group: int) -> Alarm | None:
+    if group >= COARSE_GROUP or group == 0:
+        return None
+    return Alarm(
+        name="group_below_4",
+        evidence=f"groups of {group}: advantages are near +-0.7 whatever the gap in reward",
+        remedy="set grpo.num_generations to 4 or more",
+    )
+
+
+def _rise(trend: Trend) -> float | None:
+    return None if trend.first is None or trend.last is None else trend.last - trend.first

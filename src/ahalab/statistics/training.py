@@ -1,0 +1,123 @@
+"""What a generation batch and a whole run did, recomputed from rollouts; never taken from the trainer."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ahalab.records.rollout import Rollout
+
+SAME_REWARD = 1e-9  # rewards of a group closer than this are equal: no gradient but rounding noise
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """Return the mean of values, None when there is none."""
+    listed = list(values)
+    return math.fsum(listed) / len(listed) if listed else None
+
+
+def fraction(rollouts: Sequence[Rollout], holds: Callable[[Rollout], bool]) -> float | None:
+    """Return the fraction of rollouts for which something holds, None when there is no rollout."""
+    return mean(1.0 if holds(r) else 0.0 for r in rollouts)
+
+
+def groups_of(rollouts: Iterable[Rollout]) -> list[list[Rollout]]:
+    """Return the rollouts by group: the G completions of one prompt in one step."""
+    groups: dict[tuple[int, int], list[Rollout]] = defaultdict(list)
+    for rollout in rollouts:
+        groups[rollout.step, rollout.group].append(rollout)
+    return list(groups.values())
+
+
+def zero_variance(group: Sequence[Rollout]) -> bool:
+    """Say whether all rewards of a group are equal, so that it teaches nothing."""
+    rewards = [r.reward for r in group]
+    return max(rewards) - min(rewards) <= SAME_REWARD
+
+
+def wrong_advantage_fraction(rollouts: Sequence[Rollout]) -> float | None:
+    """Return the share of all positive advantage that falls on answers the evaluation scorer calls wrong.
+
+    Groups of equal reward are left out: their advantage is rounding noise over a small constant.
+    None when no rollout has a positive advantage.
+    """
+    live = [r for g in groups_of(rollouts) if not zero_variance(g) for r in g if r.advantage > 0]
+    total = math.fsum(r.advantage for r in live)
+    if total == 0:
+        return None
+    return math.fsum(r.advantage for r in live if r.lenient != "correct") / total
+
+
+def paid_though_wrong(rollout: Rollout) -> bool:
+    """Say whether the training parser calls correct what the evaluation scorer, lenient, does not."""
+    return rollout.historical == "correct" and rollout.lenient != "correct"
+
+
+def unpaid_though_right(rollout: Rollout) -> bool:
+    """Say whether the training parser misses what the evaluation scorer, lenient, calls correct."""
+    return rollout.historical != "correct" and rollout.lenient == "correct"
+
+
+def advantages_from_rewards(rewards: Sequence[float], scale: str) -> list[float] | None:
+    """Return the advantages of one group as TRL computes them, to check what the trainer applied.
+
+    Args:
+        rewards: Rewards of the group, shape (G,).
+        scale: TRL's `scale_rewards`: `group` divides by the sample deviation + 1e-4, `none` does
+            not.
+
+    Returns:
+        Advantages, shape (G,); None for `batch`, which needs more than the group.
+
+    Source:
+        TRL GRPOTrainer._generate_and_score_completions (mean and std over the group, ddof 1).
+    """
+    if scale not in {"group", "none"}:
+        return None
+    centre = math.fsum(rewards) / len(rewards)
+    centred = [r - centre for r in rewards]
+    if scale == "none":
+        return centred
+    deviation = math.sqrt(math.fsum(c * c for c in centred) / (len(rewards) - 1))
+    return [c / (deviation + 1e-4) for c in centred]
+
+
+def step_figures(rollouts: Sequence[Rollout]) -> dict[str, Any]:
+    """Return the figures of `records.step.Step` that describe one generation batch.
+
+    All are None for an empty batch (a step that reused an earlier one).
+    """
+    groups = groups_of(rollouts)
+    rewards = [r.reward for r in rollouts]
+    centre = mean(rewards)
+    names = list(rollouts[0].components) if rollouts else []
+    components = {
+        name: mean(v for r in rollouts if (v := r.components[name].value) is not None)
+        for name in names
+    }
+    lengths = [(len(r.completion_ids), r.lenient == "correct") for r in rollouts]
+    return {
+        "reward_mean": centre,
+        "reward_std": None
+        if centre is None
+        else math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / len(rewards)),
+        "zero_variance_fraction": mean(float(zero_variance(g)) for g in groups),
+        "all_right_fraction": mean(float(all(r.strict == "correct" for r in g)) for g in groups),
+        "all_wrong_fraction": mean(float(all(r.strict != "correct" for r in g)) for g in groups),
+        "strict_fraction": fraction(rollouts, lambda r: r.strict == "correct"),
+        "lenient_fraction": fraction(rollouts, lambda r: r.lenient == "correct"),
+        "historical_fraction": fraction(rollouts, lambda r: r.historical == "correct"),
+        "components": components,
+        "truncated_fraction": fraction(rollouts, lambda r: r.finish == "length"),
+        "length_mean_tokens": mean(float(n) for n, _ in lengths),
+        "length_right_tokens": mean(float(n) for n, right in lengths if right),
+        "length_wrong_tokens": mean(float(n) for n, right in lengths if not right),
+        "unique_completions": mean(float(len({r.completion for r in g})) for g in groups),
+        "scorer_disagreement_fraction": fraction(
+            rollouts, lambda r: (r.historical == "correct") != (r.strict == "correct")
+        ),
+        "wrong_advantage_fraction": wrong_advantage_fraction(rollouts),
+        "reflection_fraction": fraction(rollouts, lambda r: bool(r.reflection)),
+    }

@@ -1,0 +1,1 @@
+"""How every stage reads and writes a study: layout, rows with a journal, manifest, fingerprints."""

@@ -1,0 +1,107 @@
+"""Where a plan's base model lies: the packaged organism, a folder, or a hub id brought to the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ahalab.errors import InputError, MissingError
+from ahalab.records.plan import ModelSpec
+
+ORGANISM = "organism"
+
+
+def organism_folder() -> Path:
+    """Return the folder of the embedded model that ships with the package."""
+    return Path(str(files("ahalab.organism").joinpath("model")))
+
+
+def resolve_model(spec: ModelSpec) -> Path:
+    """Return the local folder of a model; a hub id is fetched to the Hugging Face cache first.
+
+    Raises:
+        InputError: A folder was named and is not there, or holds no model.
+        MissingError: A hub id can't be fetched from here.
+    """
+    if spec.id == ORGANISM:
+        return organism_folder()
+    folder = Path(spec.id).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InputError(f"{folder}: expected a transformers model (config.json), found none.")
+        return folder
+    if spec.id.startswith((".", "/", "~")) or spec.id.count("/") != 1:
+        raise InputError(
+            f"model.id: expected `organism`, a model folder or a hub id (owner/name), found {spec.id!r}, "
+            "and no such folder exists. Mend the path."
+        )
+    return _fetch(spec)
+
+
+def _fetch(spec: ModelSpec) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingError(
+            f"model {spec.id}: a hub id needs `pip install 'ahalab[train]'`."
+        ) from error
+    patterns = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+    try:
+        return Path(snapshot_download(spec.id, revision=spec.revision, allow_patterns=patterns))
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise MissingError(
+            f"model {spec.id}: not in the local cache, and the hub can't be reached or has no such model "
+            f"({type(error).__name__}). No folder of that name exists either. Go online, unset "
+            "HF_HUB_OFFLINE, or set model.id to a folder."
+        ) from error
+
+
+@contextlib.contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep the libraries' advice and bars off the terminal; what matters stands in the records."""
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def load_model(spec: ModelSpec, folder: Path) -> Any:
+    """Return the base model in the plan's dtype, on its device; safetensors only, no code of others.
+
+    Raises:
+        InputError: The folder holds no loadable model.
+        MissingError: torch or transformers is not installed.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise MissingError("a model needs torch: pip install 'ahalab[train]'") from error
+
+    try:
+        with quiet_libraries():
+            model = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, spec.dtype),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+            )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{folder}: expected a model, found: {str(error).splitlines()[0]}") from error
+    return model.to(spec.device)
+
+
+def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Return every token id that ends a completion."""
+    configured = model.generation_config.eos_token_id
+    listed = configured if isinstance(configured, list) else [configured]
+    return frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)

@@ -1,0 +1,114 @@
+"""The first stage: from the plan's task to `prompts/train.jsonl` and `prompts/eval.jsonl`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ahalab.errors import InputError
+from ahalab.records.base import digest, encode_pretty
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Dropped, Prompt, Selection
+from ahalab.records.terms import Split
+from ahalab.store.durable import replace_file
+from ahalab.store.layout import StudyPaths
+from ahalab.store.lock import WriterLock
+from ahalab.store.rows import RowFile, finished, read_rows, write_rows
+from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
+from ahalab.tasks.render import load_tokenizer, render
+from ahalab.tasks.selection import check_overlap, draw, prompt_id
+
+SPLITS: tuple[Split, ...] = ("train", "eval")
+
+
+def prompt_file(plan: Plan, paths: StudyPaths, split: Split) -> RowFile:
+    """Return the row file of a split's prompts."""
+    return RowFile(paths.prompts(split), "prompt/1", digest(plan), f"prompts/{split}", paths.broken)
+
+
+def prompts_ready(plan: Plan, paths: StudyPaths) -> bool:
+    """Say whether both prompt sets are complete."""
+    done = [finished(prompt_file(plan, paths, split)) for split in SPLITS]
+    return all(done) and paths.prompt_report.is_file()
+
+
+def select_questions(
+    plan: Plan, pilot: StudyPaths | None = None
+) -> tuple[dict[Split, list[Question]], dict[str, int]]:
+    """Return the questions drawn for each split, and how many each split offers.
+
+    A pilot's training prompts, where there is a pilot, take the place of the draw.
+
+    Raises:
+        InputError: A row is malformed, a gold can't be scored, or the splits overlap.
+    """
+    task = plan.task
+    offered = {split: load_questions(task, split) for split in SPLITS}
+    counts: dict[Split, int] = {"train": task.train_prompts, "eval": task.eval_prompts}
+    drawn = {split: draw(offered[split], counts[split], task.seed, split) for split in SPLITS}
+    if pilot is not None:
+        prompts = read_prompts(pilot, "train")
+        drawn["train"] = [Question(p.question, p.gold, p.source) for p in prompts]
+    for split in SPLITS:
+        check_golds(drawn[split], scoring_task(task))
+    check_overlap(drawn["train"], drawn["eval"])
+    return drawn, {split: len(offered[split]) for split in SPLITS}
+
+
+def prepare_prompts(
+    plan: Plan, paths: StudyPaths, model: Path, pilot: StudyPaths | None = None
+) -> None:
+    """Draw, check, render and write the prompts of a study. Does nothing when they are there.
+
+    Raises:
+        InputError: See `select_questions`; or every prompt is longer than the plan allows.
+    """
+    if prompts_ready(plan, paths):
+        return
+    drawn, available = select_questions(plan, pilot)
+    tokenizer = load_tokenizer(model)
+    dropped: list[Dropped] = []
+    limit = plan.task.max_prompt_tokens
+    with WriterLock(paths.work / "locks" / "prompts.lock"):
+        for split in SPLITS:
+            prompts = []
+            for position, question in enumerate(drawn[split]):
+                ids = render(tokenizer, plan.task, question.question)
+                if limit is not None and len(ids) > limit:
+                    reason = f"{len(ids)} tokens, more than max_prompt_tokens={limit}"
+                    dropped.append(Dropped(split=split, source=question.source, reason=reason))
+                    continue
+                prompts.append(_prompt(position, question, split, ids))
+            if not prompts:
+                raise InputError(f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it.")
+            file = prompt_file(plan, paths, split)
+            if not finished(file):
+                write_rows(file, prompts)
+        selection = Selection(
+            plan_digest=digest(plan),
+            available=available,
+            drawn={split: len(drawn[split]) for split in SPLITS},
+            dropped=tuple(dropped),
+        )
+        replace_file(paths.prompt_report, encode_pretty(selection))
+
+
+def _prompt(position: int, question: Question, split: Split, ids: tuple[int, ...]) -> Prompt:
+    return Prompt(
+        prompt_id=prompt_id(position, question),
+        question=question.question,
+        gold=question.gold,
+        source=question.source,
+        split=split,
+        prompt_ids=ids,
+        prompt_tokens=len(ids),
+    )
+
+
+def read_prompts(paths: StudyPaths, split: Split) -> list[Prompt]:
+    """Return the prompts of a split, in order.
+
+    Raises:
+        InputError: They are not there yet.
+        RecordError: A row is malformed, with `file:line`.
+    """
+    return [prompt for _, prompt in read_rows(paths.prompts(split), Prompt)]

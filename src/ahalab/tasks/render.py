@@ -1,0 +1,52 @@
+"""Puts a question to a model: messages, chat template, token ids ([train] needed)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ahalab.errors import InputError
+from ahalab.records.base import digest_bytes
+from ahalab.records.plan import TaskSpec
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Return the tokenizer of a model folder, set up for left-padded generation.
+
+    Raises:
+        InputError: There is none, it has no chat template, or no end token.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{folder}: expected a tokenizer, found: {str(error).splitlines()[0]}") from error
+    if tokenizer.chat_template is None:
+        raise InputError(f"{folder}: expected a chat template, found none. Use an instruction model.")
+    if tokenizer.eos_token_id is None:
+        raise InputError(f"{folder}: expected an end-of-sequence token, found none.")
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.padding_side = "left"
+    return tokenizer
+
+
+def template_fingerprint(tokenizer: Any) -> str:
+    """Return the digest of the chat template's text."""
+    return digest_bytes(str(tokenizer.chat_template).encode())
+
+
+def messages(task: TaskSpec, question: str) -> list[dict[str, str]]:
+    """Return the conversation that asks a question."""
+    # str.replace, not str.format: braces in a question are text.
+    user = {"role": "user", "content": task.template.replace("{question}", question)}
+    return [{"role": "system", "content": task.system}, user] if task.system else [user]
+
+
+def render(tokenizer: Any, task: TaskSpec, question: str) -> tuple[int, ...]:
+    """Return the token ids of a question, ready for the model to answer, shape (T,)."""
+    ids = tokenizer.apply_chat_template(
+        messages(task, question), add_generation_prompt=True, tokenize=True, return_dict=True
+    )["input_ids"]
+    return tuple(int(i) for i in ids)

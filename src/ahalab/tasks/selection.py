@@ -1,0 +1,63 @@
+"""Draws the prompts of a study from a task's questions, and keeps the two splits apart."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import unicodedata
+
+from ahalab.errors import InputError
+from ahalab.records.terms import Split
+from ahalab.tasks.questions import Question
+
+SIGNS = str.maketrans("−×÷⋅·", "-*/**")  # `3 − 2` and `3 × 2` differ by more than punctuation
+LISTED = 5  # overlapping questions named in the error
+
+
+def draw(questions: list[Question], count: int, seed: int, split: Split) -> list[Question]:
+    """Return `count` questions drawn by seed (never the first ones), in file order; all when fewer."""
+    if len(questions) <= count:
+        return questions
+    # Seeded by text, so that the two splits of one study draw independently.
+    chosen = random.Random(f"{seed}|{split}").sample(range(len(questions)), count)  # noqa: S311
+    return [questions[i] for i in sorted(chosen)]
+
+
+def prompt_id(position: int, question: Question) -> str:
+    """Return the id of a prompt: its position in the set and a digest of question and gold.
+
+    A question may occur twice, so the digest alone is not a key.
+    """
+    text = f"{question.question}\x00{question.gold}"
+    return f"{position:05d}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def normalised(question: str) -> str:
+    """Return a question without what carries no meaning: case, white space, punctuation, form."""
+    folded = unicodedata.normalize("NFKC", question).casefold().translate(SIGNS)
+    folded = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", folded)  # 1,000 is 1000
+    return " ".join(re.sub(r"[^\w\s+*/=<>^%-]", " ", folded).split())
+
+
+def check_overlap(train: list[Question], evaluation: list[Question]) -> None:
+    """Refuse a study that evaluates on what it trained on.
+
+    Raises:
+        InputError: Questions stand in both splits; the first ones are listed.
+    """
+    seen = {normalised(q.question): q for q in train}
+    shared = [
+        (q, seen[normalised(q.question)]) for q in evaluation if normalised(q.question) in seen
+    ]
+    if not shared:
+        return
+    listed = "; ".join(
+        f"{ours.source} = {theirs.source} ({ours.question[:40]!r})"
+        for ours, theirs in shared[:LISTED]
+    )
+    more = f" and {len(shared) - LISTED} more" if len(shared) > LISTED else ""
+    raise InputError(
+        f"task: expected no evaluation question among the training questions, found {len(shared)}: "
+        f"{listed}{more}. Remove them from one of the two sets."
+    )

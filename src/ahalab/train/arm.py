@@ -1,0 +1,334 @@
+"""Trains one arm under one seed: records, checkpoints, adapter, and the run's own record, last."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ahalab.errors import InputError, PlanError
+from ahalab.records.base import decode_file, digest, encode_pretty
+from ahalab.records.journal import JournalAttempt
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.rollout import Rollout
+from ahalab.records.run import Attempt, RunRecord
+from ahalab.records.step import Step, Timing
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.scoring.arms import ArmDefinition, resolve_arm
+from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
+from ahalab.statistics.diagnostics import diagnose
+from ahalab.store.durable import replace_file
+from ahalab.store.fingerprint import (
+    adapter_effect_norm,
+    adapter_fingerprint,
+    base_fingerprint,
+    tokenizer_fingerprint,
+)
+from ahalab.store.layout import RunPaths, StudyPaths
+from ahalab.store.lock import WriterLock
+from ahalab.store.models import end_ids, load_model, quiet_libraries, resolve_model
+from ahalab.store.rows import RowFile, RowWriter, finished, read_rows
+from ahalab.store.versions import git_commit, versions
+from ahalab.tasks.prepare import read_prompts
+from ahalab.tasks.questions import asked_of
+from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
+from ahalab.plan.schedule import expected_rollouts
+from ahalab.train.adapter import save_adapter
+from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
+from ahalab.train.pilot import Pilot
+from ahalab.train.trl_compat import (
+    check_trl,
+    effective_config,
+    effective_lora,
+    grpo_config,
+)
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The three row files of a run."""
+
+    rollouts: RowFile
+    steps: RowFile
+    timings: RowFile
+
+
+def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
+    """Return what the row files of a run are and belong to."""
+    plan_digest = digest(plan)
+    broken = paths.broken / run.name
+
+    def file(path: Path, schema: str) -> RowFile:
+        return RowFile(path, schema, plan_digest, run.name, broken)
+
+    return RunFiles(
+        file(run.rollouts, "rollout/1"), file(run.steps, "step/1"), file(run.timings, "timing/1")
+    )
+
+
+def arm_of(plan: Plan, name: str) -> ArmDefinition:
+    """Return the definition of one of the plan's arms.
+
+    Raises:
+        PlanError: The plan has no such arm.
+    """
+    for arm in plan.arms:
+        if arm.name == name:
+            return resolve_arm(arm.name, arm.components)
+    names = ", ".join(arm.name for arm in plan.arms)
+    raise PlanError(f"--arm: expected one of the plan's arms ({names}), found {name!r}.")
+
+
+def run_complete(plan: Plan, paths: StudyPaths, arm: str, seed: int) -> bool:
+    """Say whether a run is finished: its record exists, under this plan.
+
+    Raises:
+        PlanError: It was made under another plan.
+        RecordError: Its record is malformed.
+    """
+    run = paths.run(arm, seed)
+    if not run.record.is_file():
+        return False
+    record = decode_file(run.record.read_bytes(), RunRecord, str(run.record))
+    if record.plan_digest != digest(plan):
+        raise PlanError(
+            f"{run.record}: expected plan {digest(plan)[:19]}..., found {record.plan_digest[:19]}.... "
+            "This run belongs to another plan; use a new --out."
+        )
+    return True
+
+
+def train_arm(
+    plan: Plan, paths: StudyPaths, arm: str, seed: int, *, pilot: Pilot | None, on_step: Progress
+) -> RunRecord | None:
+    """Train one arm under one seed, resuming from the last sound checkpoint.
+
+    Args:
+        plan: The resolved plan.
+        paths: The study.
+        arm: Name of one of the plan's arms.
+        seed: One of the plan's seeds.
+        pilot: The run whose prompts, order and configuration this one reuses.
+        on_step: Called after every optimizer step.
+
+    Returns:
+        The run's record; None when the run was complete already.
+
+    Raises:
+        AhaLabError: See the stages below; whatever was committed is kept and the same command resumes.
+    """
+    if run_complete(plan, paths, arm, seed):
+        return None
+    check_trl()
+    definition = arm_of(plan, arm)
+    run = paths.run(arm, seed)
+    with WriterLock(paths.work / "locks" / f"{run.name.replace('/', '-')}.lock"):
+        session = _Session(plan, paths, run, definition, seed)
+        if pilot is not None:
+            pilot.require_same_configuration(plan, seed)
+            pilot.require_same_prompts(session.prompts)
+        session.train(on_step)
+        return session.finish(pilot)
+
+
+class _Session:
+    """One attempt at one run: what its parts share."""
+
+    def __init__(
+        self, plan: Plan, paths: StudyPaths, run: RunPaths, arm: ArmDefinition, seed: int
+    ) -> None:
+        self.plan = plan
+        self.paths = paths
+        self.run = run
+        self.arm = arm
+        self.seed = seed
+        self.plan_digest = digest(plan)
+        self.model = resolve_model(plan.model)
+        self.prompts = read_prompts(paths, "train")
+        self.files = run_files(plan, paths, run)
+        self.checkpoints = paths.work / "checkpoints" / run.name
+        with quiet_libraries():
+            self.config = grpo_config(plan, seed, self.checkpoints)
+        self.tokenizer = load_tokenizer(self.model)
+        self.steps_planned = int(plan.grpo["max_steps"])
+
+    def train(self, on_step: Progress) -> None:
+        """Bring the run to its last checkpoint, from the last sound one."""
+        checkpoint = last_sound(self.checkpoints, self.plan_digest, self.run.name)
+        if checkpoint is not None and checkpoint.step == self.steps_planned:
+            return
+        self._clear_unsound(checkpoint)
+        with (
+            RowWriter[Rollout](self.files.rollouts) as rollouts,
+            RowWriter[Step](self.files.steps) as steps,
+            RowWriter[Timing](self.files.timings) as timings,
+        ):
+            writers: dict[str, RowWriter[Any]] = {
+                "rollouts": rollouts,
+                "steps": steps,
+                "timings": timings,
+            }
+            for name, writer in writers.items():
+                writer.cut(checkpoint.batches[name] if checkpoint else 0)
+            resume = str(folder_of(self.checkpoints, checkpoint.step)) if checkpoint else None
+            trainer = self._trainer(rollouts, steps, timings, on_step)
+            with quiet_libraries():
+                trainer.train(resume_from_checkpoint=resume)
+
+    def _clear_unsound(self, checkpoint: Checkpoint | None) -> None:
+        """Remove checkpoints that are not whole, so that nothing can pick one up."""
+        keep = folder_of(self.checkpoints, checkpoint.step) if checkpoint else None
+        for folder in self.checkpoints.glob("checkpoint-*"):
+            if folder != keep:
+                shutil.rmtree(folder)
+
+    def _trainer(
+        self,
+        rollouts: RowWriter[Rollout],
+        steps: RowWriter[Step],
+        timings: RowWriter[Timing],
+        on_step: Progress,
+    ) -> Any:
+        import torch
+        from datasets import Dataset
+        from peft import LoraConfig
+        from transformers import PrinterCallback, set_seed
+
+        from ahalab.train.response_logger import ResponseLogger
+        from ahalab.train.trainer import RecordedTrainer, StepRecorder
+
+        torch.set_num_threads(self.plan.model.threads)
+        set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
+        model = load_model(self.plan.model, self.model)
+        logger = ResponseLogger(
+            self.arm,
+            seed=self.seed,
+            asked=asked_of(self.plan.task, self.plan.answer_format),
+            group_size=int(self.plan.grpo["num_generations"]),
+            end_ids=end_ids(model, self.tokenizer),
+            writer=rollouts,
+        )
+        rows = [self._dataset_row(prompt) for prompt in self.prompts]
+        with quiet_libraries():
+            trainer = RecordedTrainer(
+                logger=logger,
+                model=model,
+                args=self.config,
+                train_dataset=Dataset.from_list(rows),
+                processing_class=self.tokenizer,
+                peft_config=LoraConfig(**self.plan.lora, task_type="CAUSAL_LM"),
+            )
+        if trainer.accelerator.num_processes != 1:
+            raise InputError("train: expected one process, found more. Run arms side by side with --jobs.")
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(
+            StepRecorder(
+                logger,
+                steps,
+                timings,
+                checkpoints=self.checkpoints,
+                plan_digest=self.plan_digest,
+                on_step=on_step,
+            )
+        )
+        return trainer
+
+    def _dataset_row(self, prompt: Prompt) -> dict[str, Any]:
+        return {
+            "prompt": messages(self.plan.task, prompt.question),
+            "prompt_id": prompt.prompt_id,
+            "gold": prompt.gold,
+            "question": prompt.question,
+        }
+
+    def finish(self, pilot: Pilot | None) -> RunRecord:
+        """Seal the rows, save the adapter, summarise, and write the run's record, last."""
+        from peft import LoraConfig
+
+        save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
+        attempts = self._seal()
+        rollouts = [row for _, row in read_rows(self.run.rollouts, Rollout)]
+        steps = [row for _, row in read_rows(self.run.steps, Step)]
+        self._reconcile(rollouts, steps)
+        if pilot is not None:
+            pilot.require_same_order(rollouts, self.run.rollouts)
+        norm = adapter_effect_norm(self.run.adapter)
+        diagnostics = diagnose(self.arm.name, self.seed, steps, rollouts, norm)
+        replace_file(self.run.diagnostics, encode_pretty(diagnostics))
+        record = RunRecord(
+            plan_digest=self.plan_digest,
+            arm=self.arm.name,
+            control=self.arm.name == self.plan.control,
+            components=dict(self.arm.components),
+            seed=self.seed,
+            like=pilot.name if pilot else None,
+            requested_grpo=self.plan.grpo,
+            effective_grpo=effective_config(self.config),
+            effective_lora=effective_lora(LoraConfig(**self.plan.lora, task_type="CAUSAL_LM")),
+            model_id=self.plan.model.id,
+            model_revision=self.plan.model.revision,
+            base_digest=base_fingerprint(self.model),
+            tokenizer_digest=tokenizer_fingerprint(self.model),
+            template_digest=template_fingerprint(self.tokenizer),
+            scorer_version=SCORER_VERSION,
+            training_parser_version=TRAINING_PARSER_VERSION,
+            versions=versions(),
+            device=self.plan.model.device,
+            dtype=self.plan.model.dtype,
+            threads=self.plan.model.threads,
+            git_commit=git_commit(),
+            started_utc=attempts[0].started_utc,
+            finished_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+            attempts=attempts,
+            steps_done=len(steps),
+            rollouts_written=len(rollouts),
+            rollouts_expected=expected_rollouts(self.plan),
+            adapter_digest=adapter_fingerprint(self.run.adapter),
+            alarms=diagnostics.alarms,
+        )
+        replace_file(self.run.record, encode_pretty(record))
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        return record
+
+    def _seal(self) -> tuple[Attempt, ...]:
+        from ahalab.store.journal import read_journal
+        from ahalab.store.rows import journal_path
+
+        for file in (self.files.rollouts, self.files.steps, self.files.timings):
+            if not finished(file):
+                with RowWriter[Any](file) as writer:
+                    writer.seal()
+        journal = read_journal(journal_path(self.run.steps))
+        return tuple(_attempt(a) for a in journal.attempts)
+
+    def _reconcile(self, rollouts: list[Rollout], steps: list[Step]) -> None:
+        """Compare our rows with the plan and with the trainer's own count of tokens.
+
+        Raises:
+            InputError: A row is missing or doubled.
+        """
+        expected = expected_rollouts(self.plan)
+        keys = {(r.step, r.prompt_id, r.group, r.sample) for r in rollouts}
+        if not len(keys) == len(rollouts) == expected or len(steps) != self.steps_planned:
+            raise InputError(
+                f"{self.run.rollouts}: expected {expected} rollouts in {self.steps_planned} steps, each once, "
+                f"found {len(rollouts)} ({len(keys)} different) in {len(steps)}."
+            )
+        length = {p.prompt_id: p.prompt_tokens for p in self.prompts}
+        tokens = sum(length[r.prompt_id] + len(r.completion_ids) for r in rollouts)
+        counted = steps[-1].tokens
+        if counted is not None and counted != tokens:
+            raise InputError(
+                f"{self.run.steps}:{len(steps)}: expected the trainer's count of tokens, {counted}, "
+                f"in the rows, found {tokens}."
+            )
+
+
+def _attempt(line: JournalAttempt) -> Attempt:
+    return Attempt(number=line.number, started_utc=line.utc, resumed_from_step=line.rows)

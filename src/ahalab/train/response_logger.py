@@ -1,0 +1,173 @@
+"""Writes one row per completion, with every reward component, as the trainer used it.
+
+The logger is the reward function that TRL calls. It scores the batch through the arm, remembers it, and
+writes the rows once the trainer has turned the rewards into advantages: after generation, before the
+optimizer step, whatever TRL's own logging does (TRL_FACTS 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ahalab.errors import RewardError
+from ahalab.records.rollout import ComponentRow, Rollout
+from ahalab.records.terms import Finish
+from ahalab.scoring.answers import Asked
+from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
+from ahalab.scoring.components import Response, make_response
+from ahalab.scoring.reflection import reflection_markers
+from ahalab.store.rows import RowWriter
+
+FLOAT32_TOLERANCE = 1e-5  # the trainer holds rewards as float32
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A scored generation batch that waits for its advantages."""
+
+    step: int
+    groups: list[int]
+    responses: list[Response]
+    completion_ids: list[tuple[int, ...]]
+    rewards: list[Reward]
+
+
+class ResponseLogger:
+    """TRL's reward function for one arm, and the writer of its rollouts."""
+
+    def __init__(
+        self,
+        arm: ArmDefinition,
+        *,
+        seed: int,
+        asked: Asked,
+        group_size: int,
+        end_ids: frozenset[int],
+        writer: RowWriter[Rollout],
+    ) -> None:
+        self.__name__ = arm.name  # the name under which TRL reports it
+        self.arm = arm
+        self.seed = seed
+        self.asked = asked
+        self.group_size = group_size
+        self.end_ids = end_ids
+        self.writer = writer
+        self.last_batch: list[Rollout] = []  # rows of the latest generation batch
+        self._pending: Pending | None = None
+
+    def __call__(
+        self,
+        *,
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]],
+        prompt_id: Sequence[str],
+        gold: Sequence[str],
+        question: Sequence[str],
+        trainer_state: Any,
+        **_: object,
+    ) -> list[float]:
+        """Score one generation batch, shape (B,), in TRL's order: the G completions of a prompt in a row.
+
+        Raises:
+            RewardError: A component failed or gave a value that is not finite; the row is named.
+        """
+        step = int(trainer_state.global_step)
+        responses, groups = [], []
+        for i, (completion, ids) in enumerate(zip(completions, completion_ids, strict=True)):
+            groups.append(i // self.group_size)
+            responses.append(
+                make_response(
+                    completion=_text(completion),
+                    gold=gold[i],
+                    finish=self._finish(ids),
+                    prompt_id=prompt_id[i],
+                    step=step,
+                    sample=i % self.group_size,
+                    asked=replace(self.asked, prompt=question[i]),
+                    seed=self.seed,
+                )
+            )
+        rewards = score_batch(self.arm, responses)
+        for response, reward in zip(responses, rewards, strict=True):
+            _check_finite(self.arm, response, reward)
+        ids_rows = [tuple(int(i) for i in ids) for ids in completion_ids]
+        self._pending = Pending(step, groups, responses, ids_rows, rewards)
+        return [float(r.reward) for r in rewards if r.reward is not None]
+
+    def _finish(self, ids: Sequence[int]) -> Finish:
+        return "eos" if len(ids) > 0 and ids[-1] in self.end_ids else "length"
+
+    def commit(self, advantages: Sequence[float], used_rewards: Sequence[float]) -> None:
+        """Write the batch that was just scored, with the rewards and advantages the trainer holds.
+
+        Args:
+            advantages: As the trainer will apply them, shape (B,), in generation order.
+            used_rewards: The trainer's own rewards, shape (B,), float32.
+
+        Raises:
+            RewardError: The trainer holds another reward than the arm gave.
+        """
+        pending = self._pending
+        if pending is None:
+            raise RewardError("response logger: the trainer computed advantages without calling the reward.")
+        self._pending = None
+        rows = []
+        for i, (response, reward) in enumerate(zip(pending.responses, pending.rewards, strict=True)):
+            value = reward.reward
+            if value is None or abs(value - used_rewards[i]) > FLOAT32_TOLERANCE * max(1.0, abs(value)):
+                raise RewardError(
+                    f"step {pending.step}, prompt {response.prompt_id}, sample {response.sample}: expected "
+                    f"the trainer to use reward {value}, found {used_rewards[i]}."
+                )
+            rows.append(_rollout(pending, i, value, float(advantages[i])))
+        self.writer.append(rows)
+        self.last_batch = rows
+
+
+def _rollout(pending: Pending, i: int, reward: float, advantage: float) -> Rollout:
+    response = pending.responses[i]
+    return Rollout(
+        step=pending.step,
+        group=pending.groups[i],
+        prompt_id=response.prompt_id,
+        sample=response.sample,
+        completion=response.completion,
+        completion_ids=pending.completion_ids[i],
+        finish=response.finish,
+        components={
+            name: ComponentRow(value=part.value, status=part.status)
+            for name, part in pending.rewards[i].components.items()
+        },
+        reward=reward,
+        advantage=advantage,
+        historical=response.historical,
+        strict=response.score.strict.outcome,
+        lenient=response.score.lenient.outcome,
+        extracted=response.score.lenient.extracted,
+        reflection=reflection_markers(response.completion),
+    )
+
+
+def _check_finite(arm: ArmDefinition, response: Response, reward: Reward) -> None:
+    if reward.reward is not None and math.isfinite(reward.reward):
+        return
+    faults = [
+        f"{name}={part.value} ({part.status})"
+        for name, part in reward.components.items()
+        if part.value is None or not math.isfinite(part.value)
+    ]
+    raise RewardError(
+        f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample {response.sample}: "
+        f"expected a finite reward, found {', '.join(faults) or reward.reward}. "
+        f"Completion: {response.completion[:120]!r}"
+    )
+
+
+def _text(completion: Any) -> str:
+    """Return the text of a completion: TRL hands a list of messages for conversational prompts."""
+    if isinstance(completion, str):
+        return completion
+    return "".join(str(message["content"]) for message in completion)

@@ -1,0 +1,116 @@
+"""TRL's GRPOTrainer with our records attached at the two points where nothing can be lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+
+from ahalab.records.rollout import Rollout
+from ahalab.records.step import Step, Timing
+from ahalab.statistics.training import step_figures
+from ahalab.store.rows import RowWriter
+from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
+from ahalab.train.response_logger import ResponseLogger
+
+
+class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
+    """GRPOTrainer that hands every generation batch, with its advantages, to the response logger."""
+
+    def __init__(self, *, logger: ResponseLogger, **arguments: Any) -> None:
+        super().__init__(reward_funcs=[logger], **arguments)
+        self._logger = logger
+        self._used_rewards: torch.Tensor | None = None  # (B, 1)
+
+    def _calculate_rewards(self, *arguments: Any, **named: Any) -> torch.Tensor:
+        rewards: torch.Tensor = super()._calculate_rewards(*arguments, **named)
+        self._used_rewards = rewards
+        return rewards
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        output = super()._generate_and_score_completions(inputs)
+        if self.model.training and self._used_rewards is not None:
+            self._logger.commit(output["advantages"].tolist(), self._used_rewards[:, 0].tolist())
+        return output
+
+
+class StepRecorder(TrainerCallback):  # type: ignore[misc]
+    """Writes one row per optimizer step, and marks each checkpoint once the trainer has saved it."""
+
+    def __init__(
+        self,
+        logger: ResponseLogger,
+        steps: RowWriter[Step],
+        timings: RowWriter[Timing],
+        *,
+        checkpoints: Path,
+        plan_digest: str,
+        on_step: Callable[[Step], None],
+    ) -> None:
+        self.logger = logger
+        self.steps = steps
+        self.timings = timings
+        self.checkpoints = checkpoints
+        self.plan_digest = plan_digest
+        self.on_step = on_step
+        self._seen: list[Rollout] = []
+        self._began = time.monotonic()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Start the clock of a step."""
+        self._began = time.monotonic()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
+        """Write the row of the step that the trainer just logged."""
+        if "loss" not in logs:  # the closing summary
+            return
+        fresh = self.logger.last_batch if self.logger.last_batch is not self._seen else []
+        self._seen = self.logger.last_batch
+        step = Step(step=int(state.global_step), **_trainer_figures(logs), **step_figures(fresh))
+        self.steps.append([step])
+        utc = datetime.now(UTC).isoformat(timespec="milliseconds")
+        seconds = round(time.monotonic() - self._began, 4)
+        self.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])
+        self.on_step(step)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Vouch for the checkpoint on disk and for the rows committed by now."""
+        step = int(state.global_step)
+        writers = {"rollouts": self.logger.writer, "steps": self.steps, "timings": self.timings}
+        checkpoint = Checkpoint(
+            plan_digest=self.plan_digest,
+            run=self.logger.writer.file.run,
+            step=step,
+            batches={name: len(writer.state.batches) for name, writer in writers.items()},
+            files=file_digests(folder_of(self.checkpoints, step)),
+        )
+        mark(self.checkpoints, checkpoint)
+
+
+def _trainer_figures(logs: dict[str, Any]) -> dict[str, float | int | None]:
+    """Return what only the trainer knows of a step, None where it logs nothing or not a number."""
+
+    def number(*names: str) -> float | None:
+        for name in names:
+            value = logs.get(name)
+            if isinstance(value, int | float) and value == value and abs(value) != float("inf"):
+                return float(value)
+        return None
+
+    tokens = number("num_tokens")
+    return {
+        "loss": number("loss"),
+        "grad_norm": number("grad_norm"),
+        "learning_rate": number("learning_rate"),
+        "entropy": number("entropy"),
+        "kl": number("kl"),
+        "clip_low_fraction": number("clip_ratio/low_mean"),
+        "clip_high_fraction": number("clip_ratio/high_mean"),
+        "tokens": None if tokens is None else int(tokens),
+    }

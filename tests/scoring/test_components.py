@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import hashlib
+import math
+
+import pytest
+
+from ahalab.scoring.answers import Asked
+from ahalab.scoring.components import COMPONENTS, ComponentValue, Response, make_response
+
+HONEST = "Tom has 14 + 8 = 22 apples.\n#### 22"
+
+
+def _pay(component: str, response: Response) -> ComponentValue:
+    [value] = COMPONENTS[component]([response])
+    return value
+
+
+def _of(completion: str, gold: str = "22", **more: object) -> Response:
+    return make_response(completion=completion, gold=gold, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("component", "completion", "value", "status"),
+    [
+        ("correct_strict", HONEST, 1.0, "ok"),
+        ("correct_strict", "The answer is 22.", 0.0, "unparsed"),
+        ("correct_strict", "#### 21", 0.0, "wrong"),
+        ("correct_lenient", "The answer is 22.", 1.0, "ok"),
+        ("historical_correct", "#### 22\n#### 23", 1.0, "ok"),
+        ("historical_correct", "#### 22.0", 0.0, "wrong"),
+        ("format", HONEST, 1.0, "ok"),
+        ("format", "#### 5", 1.0, "ok"),
+        ("format", "22", 0.0, "no statement"),
+        ("format", "#### 22\n#### 22", 0.0, "several statements"),
+        ("format", "#### 22\nand more", 0.0, "text after the statement"),
+        ("format", "#### twenty", 0.0, "no number"),
+        ("format", "#### ", 0.0, "empty"),
+        ("format_gated", HONEST, 1.0, "ok"),
+        ("format_gated", "#### 5", 0.0, "wrong"),
+        ("format_gated", "The answer is 22.", 0.0, "no statement"),
+        ("constant", "", 1.0, "ok"),
+        ("length", "", 0.0, "empty"),
+        ("length", "one two", 1.0, "ok"),
+        ("length", "word " * 225, 0.5, "ok"),
+        ("length", "word " * 1_000, 0.0, "ok"),
+        ("repetition", "a b c d e", 0.0, "ok"),
+        ("repetition", "a b c d a b c d", -0.2, "ok"),
+        ("reflection", HONEST, 0.0, "ok"),
+        ("reflection", "wait", 0.5, "ok"),
+        ("reflection", "wait wait wait", 1.0, "ok"),
+        ("partial_credit", HONEST, 1.0, "ok"),
+        ("partial_credit", "#### 11", 0.5, "wrong"),
+        ("partial_credit", "#### 4400", 0.0, "wrong"),
+        ("partial_credit", "#### 18 or 22", 0.0, "unparsed"),
+        ("self_correction", "14 + 8 = 21. wait, 14 + 8 = 22.\n#### 22", 1.0, "ok"),
+        ("self_correction", HONEST, 0.0, "ok"),
+        ("self_correction", "#### 21", 0.0, "wrong"),
+    ],
+)
+def test_a_component_pays_what_it_says(
+    component: str, completion: str, value: float, status: str
+) -> None:
+    paid = _pay(component, _of(completion))
+    assert paid.status == status
+    assert paid.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("answer_format", "completion", "status"),
+    [
+        ("boxed", "so $\\boxed{22}$.", "ok"),
+        ("boxed", "so \\boxed{}", "empty"),
+        ("boxed", "so \\boxed{22", "no statement"),
+        ("answer_tag", "<think>a</think>\n<answer>22</answer>", "ok"),
+        ("answer_tag", "working <answer>22</answer>", "ok"),
+        ("answer_tag", "<think>a</think> so <answer>22</answer>", "text between the blocks"),
+        ("answer_tag", "<think></think><answer>22</answer>", "empty"),
+        ("answer_tag", "<answer>22", "no statement"),
+        (r"pattern:RESULT=(\d+)", "so RESULT=22", "ok"),
+        (r"pattern:RESULT=(\d+)", "RESULT=21 RESULT=22", "several statements"),
+    ],
+)
+def test_every_asked_format_can_be_met(answer_format: str, completion: str, status: str) -> None:
+    assert _pay("format", _of(completion, asked=Asked(answer_format))).status == status
+
+
+def test_a_truncated_response_earns_nothing_and_says_so() -> None:
+    cut = _of("#### 22", finish="length")
+    for component in ("correct_strict", "correct_lenient", "format", "length", "partial_credit"):
+        assert _pay(component, cut) == ComponentValue(0.0, "truncated")
+
+
+def test_an_error_is_none_with_its_status_and_never_a_silent_zero() -> None:
+    bad_gold = _of(HONEST, gold="nan")
+    for component in ("correct_strict", "correct_lenient", "format_gated", "partial_credit",
+                      "self_correction"):  # fmt: skip
+        assert _pay(component, bad_gold) == ComponentValue(None, "error: gold")
+
+
+def test_the_random_component_is_a_hash_of_seed_step_prompt_and_sample() -> None:
+    response = _of(HONEST, seed=3, step=5, prompt_id="p", sample=7)
+    expected = float(hashlib.sha256(b"3|5|p|7").digest()[0] & 1)
+    assert _pay("random", response) == ComponentValue(expected, "ok")
+    coins = [_pay("random", _of("", step=step)).value for step in range(400)]
+    assert 150 < sum(coin == 1.0 for coin in coins) < 250
+
+
+def test_a_row_earns_the_same_wherever_it_stands_in_the_batch() -> None:
+    rows = [_of(HONEST), _of("#### 21"), _of("wait, 22"), _of("", finish="length")]
+    for component in COMPONENTS.values():
+        assert component(rows[::-1]) == component(rows)[::-1]
+        assert component([]) == []
+
+
+def test_every_value_is_finite_or_none_on_hostile_completions() -> None:
+    hostile = [
+        "",
+        "\0",
+        "9" * 10_000,
+        "#### " + "9" * 10_000,
+        "wait " * 10_000,
+        "\ud800",
+        "#### 1e400",
+    ]
+    for component in COMPONENTS.values():
+        for value in component([_of(text) for text in hostile]):
+            assert value.value is None or math.isfinite(value.value)
