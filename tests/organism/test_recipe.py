@@ -13,6 +13,7 @@ from ahalab.organism.measure import (  # noqa: E402
     answer_questions,
     load_organism,
     measure,
+    measure_folder,
 )
 from ahalab.organism.recipe import Progress, Recipe, build, rate_fraction  # noqa: E402
 from ahalab.organism.tokenizer import render_prompt  # noqa: E402
@@ -36,6 +37,13 @@ def test_the_packaged_model_lies_within_its_bounds_on_100_development_questions(
     assert 0.10 <= measured.strict_fraction <= 0.60
     assert 0.30 <= measured.lenient_fraction <= 0.85
     assert measured.truncated_fraction <= 0.02
+
+
+def test_measuring_a_folder_counts_every_answer_greedy_and_sampled() -> None:
+    seen: list[tuple[int, int]] = []
+    greedy, sampled = measure_folder(MODEL_FOLDER, 20, 1, lambda *done: seen.append(done))
+    assert (greedy.answers, sampled.answers) == (20, 160)
+    assert seen == [(20, 20), (128, 160), (160, 160)]
 
 
 def test_sampling_gives_groups_that_disagree() -> None:

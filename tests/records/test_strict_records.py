@@ -67,13 +67,19 @@ def values_of(node: Any) -> st.SearchStrategy[Any]:
         case inspect.FloatType():
             return st.floats(allow_nan=False, allow_infinity=False)
         case inspect.StrType():
-            awkward = st.sampled_from(["\u2028", "\u0085", "\x00", "\x7f", "</script>", "\U0001f600"])
+            awkward = st.sampled_from(
+                ["\u2028", "\u0085", "\x00", "\x7f", "</script>", "\U0001f600"]
+            )
             return st.one_of(st.text(max_size=8), awkward)
         case inspect.LiteralType():
             return st.sampled_from(node.values)
         case inspect.AnyType():
             return st.recursive(
-                st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | st.text(max_size=3),
+                st.none()
+                | st.booleans()
+                | st.integers(-9, 9)
+                | st.floats(-1, 1)
+                | st.text(max_size=3),
                 lambda inner: (
                     st.lists(inner, max_size=2)
                     | st.dictionaries(st.text(max_size=3), inner, max_size=2)
@@ -225,7 +231,12 @@ def test_a_single_record_file_is_read_only_in_its_pretty_form() -> None:
     payload = encode_pretty(TIMING)
     assert payload.endswith(b"}\n")
     assert decode_file(payload, Timing, "run.json") == TIMING
-    for changed in (encode(TIMING), payload[:-1], payload + b"\n", payload.replace(b"1", b"1.0", 1)):
+    for changed in (
+        encode(TIMING),
+        payload[:-1],
+        payload + b"\n",
+        payload.replace(b"1", b"1.0", 1),
+    ):
         with pytest.raises(RecordError, match=r"^run\.json: "):
             decode_file(changed, Timing, "run.json")
 

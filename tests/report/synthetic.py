@@ -150,7 +150,7 @@ def _write_run(paths: StudyPaths, plan: Plan, arm: str, seed: int) -> None:
         alarms = (
             Alarm(
                 name="reward-without-ability",
-                evidence="reward rose from 0.41 to 0.93 while lenient accuracy fell from 0.55 to 0.38",
+                evidence="reward rose from 0.41 to 0.93, lenient accuracy fell from 0.55 to 0.38",
                 remedy="Read the gained answers; pay correctness beside the format.",
             ),
         )
@@ -166,7 +166,8 @@ def _run_record(plan: Plan, arm: str, seed: int, alarms: tuple[Alarm, ...]) -> R
         base_digest=digest_bytes(b"base"), tokenizer_digest=digest_bytes(b"tokenizer"),
         template_digest=digest_bytes(b"template"), scorer_version="1", training_parser_version="1",
         versions={"ahalab": "0.1.0", "torch": "2.13.0", "trl": "1.16.0", "peft": "0.21.2"},
-        device="cpu", dtype="float32", threads=1, git_commit="0123456789abcdef0123456789abcdef01234567",
+        device="cpu", dtype="float32", threads=1,
+        git_commit="0123456789abcdef0123456789abcdef01234567",
         started_utc="2026-01-05T10:00:00+00:00", finished_utc="2026-01-05T10:04:10+00:00",
         attempts=(Attempt(number=1, started_utc="2026-01-05T10:00:00+00:00", resumed_from_step=0),),
         steps_done=60, rollouts_written=7680, rollouts_expected=7680,
@@ -175,7 +176,7 @@ def _run_record(plan: Plan, arm: str, seed: int, alarms: tuple[Alarm, ...]) -> R
 
 
 def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
-    dice = random.Random(f"{arm} {seed}")
+    dice = random.Random(f"{arm} {seed}")  # noqa: S311
     rise = {"correctness": 0.30, "historical": 0.22, "format_only": 0.06, "random": 0.0}[arm]
     for number in range(1, 61):
         grown = number / (number + 20)
@@ -193,14 +194,15 @@ def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
             "format_only": near(0.42 + 0.5 * grown),
         }[arm]  # fmt: skip
         yield Step(
-            step=number, loss=0.01, grad_norm=0.4, learning_rate=1e-4, entropy=near(0.62 - rise * grown),
-            kl=None, clip_low_fraction=0.0, clip_high_fraction=0.0, tokens=number * 5000,
-            reward_mean=reward, reward_std=0.4, zero_variance_fraction=near(0.1 + rise * grown, 0.05),
-            all_right_fraction=0.02, all_wrong_fraction=0.1, strict_fraction=strict,
-            lenient_fraction=lenient, historical_fraction=historical,
-            components=dict.fromkeys(names, reward), truncated_fraction=near(0.05, 0.015),
-            length_mean_tokens=round(34 + 4 * grown + dice.gauss(0, 0.8), 4), length_right_tokens=31.0,
-            length_wrong_tokens=37.0, unique_completions=6.5, scorer_disagreement_fraction=0.05,
+            step=number, loss=0.01, grad_norm=0.4, learning_rate=1e-4,
+            entropy=near(0.62 - rise * grown), kl=None, clip_low_fraction=0.0,
+            clip_high_fraction=0.0, tokens=number * 5000, reward_mean=reward, reward_std=0.4,
+            zero_variance_fraction=near(0.1 + rise * grown, 0.05), all_right_fraction=0.02,
+            all_wrong_fraction=0.1, strict_fraction=strict, lenient_fraction=lenient,
+            historical_fraction=historical, components=dict.fromkeys(names, reward),
+            truncated_fraction=near(0.05, 0.015), length_mean_tokens=round(34 + 4 * grown +
+            dice.gauss(0, 0.8), 4), length_right_tokens=31.0, length_wrong_tokens=37.0,
+            unique_completions=6.5, scorer_disagreement_fraction=0.05,
             wrong_advantage_fraction=None, reflection_fraction=0.08,
         )  # fmt: skip
 
@@ -231,14 +233,15 @@ def make_comparison(plan: Plan, protocol_digest: str) -> Comparison:
         for metric in METRICS
     )
     return Comparison(
-        plan_digest=digest(plan), protocol_digest=protocol_digest, primary="strict", control=plan.control, alpha=0.05,
+        plan_digest=digest(plan), protocol_digest=protocol_digest, primary="strict",
+        control=plan.control, alpha=0.05,
         confidence=0.95, margin_points=2.0, missing=(), adapters=adapters,
         arms=tuple(_arms(plan, adapters)),
         floor=NoiseFloor(
             n=QUESTIONS, changed_completions=7, strict_gained=2, strict_lost=3, lenient_gained=1,
             lenient_lost=2,
-            sentence="The base, generated again under another batch plan, changed 7 of 400 completions, "
-            "5 strict and 3 lenient outcomes: a difference that small is noise.",
+            sentence="The base, generated again under another batch plan, changed 7 of 400 "
+            "completions, 5 strict and 3 lenient outcomes: a difference that small is noise.",
         ),
         rates=tuple(_rates(plan)),
     )  # fmt: skip
@@ -255,9 +258,9 @@ def _adapter(arm: str, seed: int, at: int, metric: Metric) -> AdapterComparison:
         arm=arm, seed=seed, metric=metric, n=QUESTIONS, base_correct=float(base),
         adapter_correct=float(base + gained - lost), gained=gained, lost=lost,
         difference_points=difference, interval_points=(difference - half, difference + half),
-        interval_covers="questions", p_value=3.1e-12 if clear else 0.2931, p_exact=7.7e-12 if clear else 0.331,
-        verdict=word,
-        sentence=f"This adapter ({arm}, seed {seed}) against the base in {metric} accuracy: {word}.",
+        interval_covers="questions", p_value=3.1e-12 if clear else 0.2931, p_exact=7.7e-12 if clear
+        else 0.331, verdict=word,
+        sentence=f"This adapter ({arm}, seed {seed}), {metric} accuracy: {word}.",
     )  # fmt: skip
 
 
@@ -303,16 +306,15 @@ def _arm(
         arm=own[0].arm, against=against, metric=metric, primary=metric == "strict", n=QUESTIONS,
         seeds=len(seeds), accuracy=base + mean / 100, reference_accuracy=base,
         gained_mean=fmean(a.gained or 0 for a in own), lost_mean=fmean(a.lost or 0 for a in own),
-        difference_points=mean, seed_differences_points=seeds,
-        interval_points=None if one else (mean - half, mean + half),
-        interval_covers="nothing" if one else "questions and seeds",
-        p_value=None if one else (0.000412 if clear else 0.412),
-        p_holm=None if one else (0.00124 if clear else 0.824), minimal_detectable_points=5.2,
-        verdict=word, notes=("format gain",) if own[0].arm == "correctness" and metric == "strict" else (),
+        difference_points=mean, seed_differences_points=seeds, interval_points=None if one else
+        (mean - half, mean + half), interval_covers="nothing" if one else "questions and seeds",
+        p_value=None if one else (0.000412 if clear else 0.412), p_holm=None if one else
+        (0.00124 if clear else 0.824), minimal_detectable_points=5.2, verdict=word,
+        notes=("format gain",) if own[0].arm == "correctness" and metric == "strict" else (),
         sentence=f"{own[0].arm}: {opening}: {metric} accuracy {100 * base + mean:.1f} % against "
         f"{100 * base:.1f} % for {'the base' if against == 'base' else 'the control arm random'}, "
-        f"{mean:+.1f} points (95 % interval {mean - half:+.1f} to {mean + half:+.1f} over questions and "
-        f"seeds; p = {0.001 if clear else 0.824:.3f} after Holm).",
+        f"{mean:+.1f} points (95 % interval {mean - half:+.1f} to {mean + half:+.1f} over "
+        f"questions and seeds; p = {0.001 if clear else 0.824:.3f} after Holm).",
     )  # fmt: skip
 
 
@@ -338,7 +340,8 @@ def make_changed(plan: Plan, pairs: int | None) -> ChangedResponses:
         for at, seed in enumerate(plan.seeds):
             for metric in METRICS:
                 gained, lost = EFFECTS[arm.name][METRICS.index(metric)][at % 3]
-                numbers = random.Random(f"{arm.name} {seed}").sample(range(QUESTIONS), QUESTIONS)
+                dice = random.Random(f"{arm.name} {seed}")  # noqa: S311
+                numbers = dice.sample(range(QUESTIONS), QUESTIONS)
                 count = gained + lost if pairs is None else pairs
                 changed += [
                     _changed(arm.name, seed, metric, numbers[i], won=i < gained)
@@ -348,21 +351,25 @@ def make_changed(plan: Plan, pairs: int | None) -> ChangedResponses:
 
 
 def _changed(arm: str, seed: int, metric: Metric, number: int, *, won: bool) -> ChangedAnswer:
-    question = f"Mia has {number} marbles. She finds {number % 7 + 2} more and gives 3 away. How many are left?"
+    question = (
+        f"Mia has {number} marbles. She finds {number % 7 + 2} more and gives 3 away. "
+        "How many are left?"
+    )
     value = number + number % 7 - 1
     right = f"{number} + {number % 7 + 2} = {value + 3}\n{value + 3} - 3 = {value}\n#### {value}"
-    wrong = f"{number} + {number % 7 + 2} = {value + 2}\nwait, {value + 3}\nso the answer is {value + 4}"
+    wrong = f"{number} + {number % 7 + 2} = {value + 2}\nwait, {value + 3}\nso it is {value + 4}"
     if number < len(HOSTILE):
         wrong = HOSTILE[number]
     if number == 9:
         question += " " + HOSTILE[0] + HOSTILE[2]
     base, adapter = (wrong, right) if won else (right, wrong)
     return ChangedAnswer(
-        arm=arm, seed=seed, prompt_id=f"{number:04d}-{hashlib.sha256(str(number).encode()).hexdigest()[:12]}",
-        sample=0, metric=metric, change="gained" if won else "lost", kind="arithmetic", question=question,
-        gold=str(value), base_completion=base, adapter_completion=adapter,
-        base_extracted=None if won else str(value), adapter_extracted=str(value) if won else None,
-        base_outcome="wrong" if won else "correct", adapter_outcome="correct" if won else "unparsed",
+        arm=arm, seed=seed,
+        prompt_id=f"{number:04d}-{hashlib.sha256(str(number).encode()).hexdigest()[:12]}", sample=0,
+        metric=metric, change="gained" if won else "lost", kind="arithmetic", question=question,
+        gold=str(value), base_completion=base, adapter_completion=adapter, base_extracted=None if
+        won else str(value), adapter_extracted=str(value) if won else None, base_outcome="wrong" if
+        won else "correct", adapter_outcome="correct" if won else "unparsed",
     )  # fmt: skip
 
 
@@ -375,7 +382,8 @@ def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
             strict, lenient = found[seed, "strict"], found[seed, "lenient"]
             cells.append(
                 AblationCell(
-                    arm=arm.name, seed=seed, reward_first=0.31, reward_last=0.52, own_score_base=0.312,
+                    arm=arm.name, seed=seed, reward_first=0.31, reward_last=0.52,
+                    own_score_base=0.312,
                     own_score_adapter=0.49, strict_accuracy=strict.adapter_correct / QUESTIONS,
                     lenient_accuracy=lenient.adapter_correct / QUESTIONS,
                     strict_difference_points=strict.difference_points,
@@ -431,7 +439,7 @@ def _claim(name: str, value: float | int | str | None) -> Claim:
     return Claim(
         id=name,
         value=value,
-        unit="points",
+        unit="fraction" if name.endswith("accuracy") else "points",
         inputs=("base/answers.jsonl",),
         method="paired by question",
     )

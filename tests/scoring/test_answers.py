@@ -73,7 +73,9 @@ def test_a_strict_answer_that_is_taken_back_later_is_not_correct() -> None:
         "The answer is 18 or 20.", "#### 18 or 20", "#### 20\n#### 18", "It must be 5, 6 or 18.",
         "<answer>20</answer><answer>18</answer>", "18 19 20", "20, 19, 18", "1\n2\n3\n18",
         "The answer is between 18 and 20.", "The answer is 18 to 20.", "The answers are 18 and 20.",
-        "Could be \\boxed{20}. Could be \\boxed{18}.",
+        "Could be \\boxed{20}. Could be \\boxed{18}.", "#### 20 #### 18", "It is 18 (or 20).",
+        "The answer is 18, though it might be 20.", "I cannot tell, x or 18.",
+        "The answer is 20. Alternatively, the answer is 18.",
     ],
 )  # fmt: skip
 def test_a_hedge_commits_to_nothing(response: str) -> None:
@@ -207,6 +209,24 @@ def test_a_gold_that_cannot_be_read_is_named_before_it_is_used(
 def test_an_unknown_task_or_an_unsafe_format_is_refused(asked: Asked) -> None:
     with pytest.raises(ValueError, match="expected"):
         score_answer("#### 1", "1", asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("He has 18 left.", "18"), ("She sold 72 clips over the 2 months.", "72"),
+        ("In 3 days she walks 18 miles.", "18"), ("With 5 friends, each gets 18.", "18"),
+        ("Thus 15 of the 40 walk.", "15"), ("Out of 40, 15 walk.", "15"),
+        ("It falls by 5, so it is now -3 degrees.", "-3"), ("She earns 6 * 3 = $18 a day.", "18"),
+        ("There are 10 things:\n1. cubes (4)\n2. balls (6)", "10"),
+        ("Steps.\n1. He buys 5.\n2. He has 18.", "18"),
+        ("He has 18.\n\n(Step 3 of 3 complete.)", "18"), ("He has 18. Is it 20?", "18"),
+    ],
+)  # fmt: skip
+def test_the_final_sentence_is_read_where_nothing_is_stated_more_clearly(
+    response: str, gold: str
+) -> None:
+    assert _lenient(response, gold) == "correct"
 
 
 def test_the_scorer_carries_a_version() -> None:

@@ -15,9 +15,11 @@ def _equal(stated: str, gold: str) -> bool | None:
 @pytest.mark.parametrize(
     ("stated", "gold"),
     [
-        (r"\dfrac{9}{7}", r"\frac{9}{7}"), ("3/4", "0.75"), (r"-\frac{43}{60}", r"\frac{-43}{60}"),
+        (r"\dfrac{9}{7}", r"\frac{9}{7}"), ("3/4", "0.75"),
+        (r"-\frac{43}{60}", r"\frac{-43}{60}"),
         ("1,000", "1000"), ("50", r"50\%"), ("0, 1", "0,1"), ("1, 0", "0,1"),
-        (r"(1,\frac{9}{2})", "(1,4.5)"), (r"\left( 3, \frac{\pi}{2} \right)", r"(3, \frac{\pi}{2})"),
+        (r"(1,\frac{9}{2})", "(1,4.5)"),
+        (r"\left( 3, \frac{\pi}{2} \right)", r"(3, \frac{\pi}{2})"),
         (r"\{2,1\}", r"\{1,2\}"), (r"\frac{\sqrt{3}}{2}", r"\frac{\sqrt{3}}{2}"), ("x = 5", "5"),
         (r"\text{Evelyn}", "Evelyn"), ("3:2", "3:2"), (r"\pm 2", "2, -2"), ("2x+1", "2x + 1"),
         (r"1728 \text{ and } 1331", "1331 and 1728"), ("016", "16"), (r"x=\frac12", r"\frac{1}{2}"),
@@ -30,7 +32,8 @@ def test_the_same_answer_in_another_notation_is_equal(stated: str, gold: str) ->
 @pytest.mark.parametrize(
     ("stated", "gold"),
     [
-        (r"\frac{12}{3}", r"\frac{1}{23}"), ("(2,3)", "(3,2)"), ("[2,5]", "[2,5)"), ("1:00", "12:00"),
+        (r"\frac{12}{3}", r"\frac{1}{23}"), ("(2,3)", "(3,2)"), ("[2,5]", "[2,5)"),
+        ("1:00", "12:00"),
         ("(0, 1.5)", "(0, 1)"), ("2021", r"\pm 2021"), ("1728", "1331 and 1728"), ("2:3", "3:2"),
         (r"4\sqrt(2)", "4"), ("3x", "3"), ("x", "5"), ("01", "0,1"), ("(1,2)", r"\{1,2\}"),
         ("3x + 4y + 14 = 0", "3x - y + 13 = 0"), (r"\frac{1}{2^{98}}", r"\frac{1}{2^{99}}"),
@@ -54,9 +57,11 @@ def test_latex_beyond_text_is_handed_to_the_decider_where_one_is_given() -> None
         asked_of.append((stated, gold))
         return True
 
-    arguments = (r"\boxed{\sqrt{8}}", r"2\sqrt{2}", "eos", Asked("boxed", "math"))
-    assert score_answer(*arguments).strict.outcome == "wrong"
-    assert score_answer(*arguments, decider).strict.outcome == "correct"
+    asked = Asked("boxed", "math")
+    response, gold = r"\boxed{\sqrt{8}}", r"2\sqrt{2}"
+    assert score_answer(response, gold, asked=asked).strict.outcome == "wrong"
+    decided = score_answer(response, gold, asked=asked, latex_equal=decider)
+    assert decided.strict.outcome == "correct"
     assert asked_of == [(r"\sqrt{8}", r"2\sqrt{2}")]
 
 

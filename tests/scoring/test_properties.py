@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ahalab.scoring.answers import Asked, score_answer
@@ -19,6 +19,7 @@ PROBES = [
     "", "18", "#### 18", "The answer is 18 or 20.", "So it is 18.", "\\boxed{18}", "wait", "= 18",
 ]  # fmt: skip
 
+unhurried = settings(deadline=None)  # the machine is shared; time is test_hostile's matter
 values = st.integers(-(10**12), 10**12)
 forms = st.sampled_from(FORMS)
 anything = st.one_of(
@@ -30,11 +31,13 @@ def _state(form: str, value: int) -> str:
     return form.format(a=value, b=3, c=4)
 
 
+@unhurried
 @given(forms, values)
 def test_a_stated_value_is_correct_for_its_own_gold(form: str, value: int) -> None:
     assert score_answer(_state(form, value), str(value)).lenient.outcome == "correct"
 
 
+@unhurried
 @given(forms, values, values)
 def test_another_value_is_never_correct(form: str, value: int, gold: int) -> None:
     expected = "correct" if value == gold else "wrong"
@@ -43,6 +46,7 @@ def test_another_value_is_never_correct(form: str, value: int, gold: int) -> Non
     assert score.strict.outcome in (expected, "unparsed")
 
 
+@unhurried
 @given(forms, values)
 def test_formatting_that_carries_no_value_does_not_change_the_outcome(
     form: str, value: int
@@ -54,6 +58,7 @@ def test_formatting_that_carries_no_value_does_not_change_the_outcome(
         assert score_answer(response, str(value)).lenient.outcome == "correct", response
 
 
+@unhurried
 @given(anything, st.text(alphabet=" \t\n", max_size=20), st.sampled_from(["18", "20", "1/2"]))
 def test_trailing_white_space_does_not_change_the_outcome(text: str, space: str, gold: str) -> None:
     plain, padded = score_answer(text, gold), score_answer(text + space, gold)
@@ -61,6 +66,7 @@ def test_trailing_white_space_does_not_change_the_outcome(text: str, space: str,
     assert padded.lenient.outcome == plain.lenient.outcome
 
 
+@unhurried
 @given(anything, st.sampled_from(["eos", "stop", "length"]), st.sampled_from(["gsm8k", "math"]))
 def test_any_text_has_an_outcome_and_a_span_that_points_at_what_was_extracted(
     text: str, finish: str, task: str
@@ -73,12 +79,14 @@ def test_any_text_has_an_outcome_and_a_span_that_points_at_what_was_extracted(
         assert (reading.span is None) == (reading.extracted is None)
 
 
+@unhurried
 @given(anything)
 def test_a_strict_correct_answer_is_also_correct_leniently(text: str) -> None:
     score = score_answer(text, "18")
     assert score.strict.outcome != "correct" or score.lenient.outcome == "correct"
 
 
+@unhurried
 @given(st.integers(-(10**30), 10**30), st.integers(0, 6))
 def test_a_decimal_is_read_without_any_rounding(digits: int, places: int) -> None:
     value = Fraction(digits, 10**places)
@@ -89,6 +97,7 @@ def test_a_decimal_is_read_without_any_rounding(digits: int, places: int) -> Non
     assert number.value == value
 
 
+@unhurried
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))
 def test_a_fraction_is_read_exactly_in_either_notation(above: int, below: int) -> None:
     for written in (f"{above}/{below}", f"\\frac{{{above}}}{{{below}}}"):

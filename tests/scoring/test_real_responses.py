@@ -37,7 +37,7 @@ def test_lenient_outcomes_agree_with_every_label_of_the_four_gsm8k_models() -> N
 
 
 def test_the_only_disagreements_on_qwen_math_are_golds_that_its_own_grader_lost() -> None:
-    """`4:30 \\text{ p.m.}` and `10{,}000` are right; the labels say wrong (docs/scoring.md)."""
+    r"""`4:30 \text{ p.m.}` and `10{,}000` are right; the labels say wrong (docs/scoring.md)."""
     disagreeing: Counter[str] = Counter()
     for row in _rows("qwen25math/math_cot_100.jsonl"):
         asked = Asked("boxed", "math", row["question"])
@@ -45,7 +45,19 @@ def test_the_only_disagreements_on_qwen_math_are_golds_that_its_own_grader_lost(
             reading = score_answer(response, row["answer"], asked=asked).strict
             if (reading.outcome == "correct") != label:
                 disagreeing[row["answer"]] += 1
-    assert disagreeing == {r"\text{4:30 p.m.}": 8, "10{,}000": 1} or sum(disagreeing.values()) == 9
+    assert disagreeing == {r"\text{4:30 p.m.}": 8, "10{,}000": 1}
+
+
+def test_strict_outcomes_differ_from_the_curious_rewards_only_as_explained() -> None:
+    """What differs is an `<answer>` left open around the right value, and two rows (docs)."""
+    other = []
+    for row in _rows("curious_qwen2_0p5b_base_vs_grpo/paired_long.jsonl"):
+        asked = Asked("answer_tag", prompt=row["question"])
+        reading = score_answer(row["completion"], str(row["gold"]), asked=asked).strict
+        left_open = row["reward"] == -1 and "</answer>" not in row["completion"]
+        if (reading.outcome == "correct") != (row["reward"] == 1) and not left_open:
+            other.append((row["reward"], row["gold"], reading.outcome))
+    assert sorted(other, key=str) == [(0.0, other[0][1], "correct"), (1.0, other[1][1], "unparsed")]
 
 
 def test_plain_number_responses_are_scored_fast_enough_for_a_training_step() -> None:

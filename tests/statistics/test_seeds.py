@@ -186,8 +186,10 @@ def test_one_seed_says_nothing_of_the_reward() -> None:
 
 
 def test_nothing_that_varies_leaves_the_error_unknown() -> None:
-    found = reward_claim(np.zeros((3, 20)))
-    assert (found.standard_error, found.interval, found.p_value) == (None, None, None)
+    for same in (0.0, 0.1, 0.125):  # the mean of three times 0.1 is not 0.1 to the last bit
+        found = reward_claim(np.full((3, 20), same))
+        assert found.difference == pytest.approx(same)
+        assert (found.standard_error, found.interval, found.p_value) == (None, None, None)
 
 
 def test_repeated_questions_in_one_cluster_change_nothing() -> None:

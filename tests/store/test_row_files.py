@@ -48,10 +48,13 @@ def journal_lines(file: RowFile) -> list[dict[str, object]]:
 
 def copied(file: RowFile, target: Path) -> RowFile:
     """Copy a row file and its journal, for damage to be done to the copy."""
-    if target.exists():
-        shutil.rmtree(target)
-    shutil.copytree(file.path.parent, target / "study")
-    return replace(file, path=target / "study" / file.path.name, broken=target / "broken")
+    copy = replace(file, path=target / file.path.name, broken=target / "broken")
+    target.mkdir(exist_ok=True)
+    for source in (file.path, journal_path(file.path)):
+        (target / source.name).write_bytes(source.read_bytes())
+    for tail in copy.broken.glob("*"):
+        tail.unlink()
+    return copy
 
 
 def refused(file: RowFile, error: type[Exception]) -> str:
@@ -159,7 +162,9 @@ def test_rows_cut_short_at_every_byte_are_a_sound_prefix_or_a_named_error(
         cut = copied(row_file, tmp_path / "copy")
         cut.path.write_bytes(whole[:size])
         message = refused(cut, RecordError)  # committed rows are gone: never a silent prefix
-        assert message.startswith(f"{cut.path}: expected {len(whole)} committed bytes, found {size}")
+        assert message.startswith(
+            f"{cut.path}: expected {len(whole)} committed bytes, found {size}"
+        )
 
 
 @pytest.mark.usefixtures("no_fsync")
@@ -223,7 +228,7 @@ def test_a_byte_flipped_in_any_committed_row_is_fatal_with_file_and_line(
         line = first_lines[whole[:at].count(b"\n")]
         assert refused(flipped, RecordError).startswith(f"{flipped.path}:{line}: ")
         assert len(flipped.path.read_bytes()) == len(whole)  # nothing was repaired
-        assert not flipped.broken.exists()
+        assert not broken_files(flipped)
 
 
 @pytest.mark.usefixtures("no_fsync")
@@ -232,7 +237,8 @@ def test_a_byte_flipped_in_any_journal_line_is_fatal_with_its_line(
 ) -> None:
     write(row_file, range(3))
     whole = journal_path(row_file.path).read_bytes()
-    for at in range(len(whole) - 1):
+    last_line = whole[:-1].rindex(b"\n") + 1
+    for at in [*range(0, last_line, 5), *range(last_line, len(whole) - 1)]:
         flipped = copied(row_file, tmp_path / "copy")
         journal = journal_path(flipped.path)
         journal.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
@@ -240,7 +246,12 @@ def test_a_byte_flipped_in_any_journal_line_is_fatal_with_its_line(
             pass
         message = str(caught.value)
         line = whole[:at].count(b"\n") + 1
-        named = (f"{journal}:{line}: ", f"{journal}:{line + 1}: ", f"{flipped.path}:", f"{journal}:1: ")
+        named = (
+            f"{journal}:{line}: ",
+            f"{journal}:{line + 1}: ",
+            f"{flipped.path}:",
+            f"{journal}:1: ",
+        )
         assert message.startswith(named)
 
 
@@ -290,7 +301,9 @@ def test_a_sealed_file_whose_rows_are_gone_is_not_called_finished(
     write_rows(row_file, batch(2))
     whole = row_file.path.read_bytes()
     row_file.path.write_bytes(whole[:-1])
-    with pytest.raises(RecordError, match=f"expected {len(whole)} sealed bytes, found {len(whole) - 1}"):
+    with pytest.raises(
+        RecordError, match=f"expected {len(whole)} sealed bytes, found {len(whole) - 1}"
+    ):
         finished(row_file)
     row_file.path.unlink()
     with pytest.raises(RecordError, match=f"expected {len(whole)} sealed bytes, found none"):
@@ -346,7 +359,9 @@ def test_a_kill_between_the_cut_line_and_the_truncation_recovers(
 ) -> None:
     write(row_file, range(4))
     with monkeypatch.context() as patched:
-        patched.setattr(rows_module, "_truncate", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(
+            rows_module, "_truncate", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with RowWriter[Timing](row_file) as writer, pytest.raises(KeyboardInterrupt):
             writer.cut(1)
     assert row_file.path.read_bytes() == expected_bytes(batch, range(4))  # the rows are still there
@@ -356,7 +371,10 @@ def test_a_kill_between_the_cut_line_and_the_truncation_recovers(
 
 
 def big_rows(count: int = 20_000) -> list[Timing]:
-    return [Timing(step=i, seconds=i / 8, utc=hashlib.sha256(str(i).encode()).hexdigest()) for i in range(count)]
+    return [
+        Timing(step=i, seconds=i / 8, utc=hashlib.sha256(str(i).encode()).hexdigest())
+        for i in range(count)
+    ]
 
 
 def test_a_big_sealed_file_is_kept_compressed_and_reads_the_same(row_file: RowFile) -> None:
@@ -402,10 +420,12 @@ def test_a_kill_while_a_sealed_file_is_compressed_is_tidied_up(
 def test_a_compressed_file_cut_short_or_added_to_is_refused(row_file: RowFile) -> None:
     write_rows(row_file, big_rows())
     packed = sealed_path(row_file.path)
-    whole = packed.read_bytes()
+    whole, plain = packed.read_bytes(), read_bytes(row_file.path)
     more = zstandard.ZstdCompressor().compress(encode(big_rows(1)[0]) + b"\n")
     damaged = [whole[:n] for n in (0, 3, 12, len(whole) // 2, len(whole) - 1)]
-    damaged += [whole + b"x", whole + more, bytes([whole[0] ^ 1]) + whole[1:]]
+    undeclared = zstandard.ZstdCompressor(write_content_size=False).compress(plain)
+    huge = b"\x28\xb5\x2f\xfd\xe0" + (1 << 62).to_bytes(8, "little") + whole[9:]
+    damaged += [undeclared, huge, whole + b"x", whole + more, bytes([whole[0] ^ 1]) + whole[1:]]
     for payload in damaged:
         packed.write_bytes(payload)
         for read in (lambda: rows_of(row_file), lambda: read_bytes(row_file.path)):

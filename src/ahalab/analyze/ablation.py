@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics as stdlib
 from dataclasses import replace
 
-from ahalab.analyze.answers import Answers, StudyAnswers
+from ahalab.analyze.answers import Answers, StudyAnswers, read_record
 from ahalab.records.base import decode_file, digest
 from ahalab.records.comparison import Ablation, AblationArm, AblationCell, AdapterComparison
 from ahalab.records.diagnostics import Diagnostics
@@ -22,7 +22,7 @@ def summarise(
     """Summarise every arm and seed that has answers.
 
     Raises:
-        RecordError: A run's diagnostics are malformed.
+        RecordError: A run's diagnostics are malformed or gone.
     """
     by_metric = {(a.arm, a.seed, a.metric): a for a in adapters}
     cells = []
@@ -30,7 +30,7 @@ def summarise(
         definition = resolve_arm(arm.name, arm.components)
         for seed in study.seeds_of(arm.name):
             path = paths.run(arm.name, seed).diagnostics
-            diagnostics = decode_file(path.read_bytes(), Diagnostics, str(path))
+            diagnostics = decode_file(read_record(path), Diagnostics, str(path))
             strict, lenient = (by_metric[arm.name, seed, m] for m in ("strict", "lenient"))
             cells.append(
                 AblationCell(
@@ -53,9 +53,7 @@ def summarise(
     return Ablation(plan_digest=digest(study.plan), cells=tuple(cells), arms=tuple(arms))
 
 
-def own_score(
-    study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: int
-) -> float | None:
+def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: int) -> float | None:
     """Return the mean reward that an arm itself would pay for evaluation answers."""
     asked = asked_of(study.plan.task, study.plan.answer_format)
     prompts = {p.prompt_id: p for p in study.prompts}

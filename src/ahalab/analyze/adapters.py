@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ahalab.analyze.answers import FloatArray, StudyAnswers
-from ahalab.analyze.sentences import adapter_sentence, interval, probability
+from ahalab.analyze.sentences import adapter_sentence, floor_sentence, interval, probability
 from ahalab.records.comparison import AdapterComparison, NoiseFloor
-from ahalab.analyze.sentences import floor_sentence
 from ahalab.records.terms import Metric
-from ahalab.statistics.by_question import by_question
+from ahalab.statistics.by_question import by_question, cluster_means
 from ahalab.statistics.interval import Interval
 from ahalab.statistics.paired import discordant, mcnemar_exact, mcnemar_midp
 from ahalab.statistics.tango import tango_interval
@@ -21,9 +20,7 @@ METRICS: tuple[Metric, ...] = ("strict", "lenient")
 def compare_adapters(study: StudyAnswers) -> list[AdapterComparison]:
     """Compare every adapter with the base, strict and lenient."""
     return [
-        _compare(study, arm, seed, metric)
-        for (arm, seed) in study.adapters
-        for metric in METRICS
+        _compare(study, arm, seed, metric) for (arm, seed) in study.adapters for metric in METRICS
     ]
 
 
@@ -32,22 +29,16 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
     base = study.correct(study.base, metric)
     adapter = study.correct(study.adapters[arm, seed], metric)
     difference = float(adapter.mean() - base.mean())
-    paired = base.shape[1] == 1 and len(set(study.clusters)) == len(study.clusters)
+    bounds, p_value = _test(_differences(base, adapter), study.clusters, analysis.confidence)
     gained = lost = exact = None
-    if paired:
+    if base.shape[1] == 1 and len(set(study.clusters)) == len(study.clusters):
         counts = discordant(base[:, 0], adapter[:, 0])
         gained, lost = counts.gained, counts.lost
-        exact, p_value = mcnemar_exact(gained, lost), mcnemar_midp(gained, lost)
-        bounds = tango_interval(gained, lost, counts.n, analysis.confidence)
+        exact = mcnemar_exact(gained, lost)
         told = f"{gained} gained, {lost} lost of {counts.n}"
     else:
-        estimate = by_question(_differences(base, adapter), study.clusters, analysis.confidence)
-        bounds = estimate.interval or Interval(difference, difference)
-        p_value = estimate.p_value
-        told = f"over {estimate.clusters} questions"
-    verdict = decide(
-        p_value, bounds, margin=analysis.margin_points / 100, alpha=analysis.alpha
-    ).name
+        told = f"over {len(set(study.clusters))} questions"
+    verdict = decide(p_value, bounds, margin=analysis.margin_points / 100, alpha=analysis.alpha)
     in_points = (100 * bounds.low, 100 * bounds.high)
     told += f" ({interval(in_points, analysis.confidence, 'questions')}; {probability(p_value)})"
     return AdapterComparison(
@@ -64,9 +55,37 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
         interval_covers="questions",
         p_value=p_value,
         p_exact=exact,
-        verdict=verdict,
-        sentence=adapter_sentence(f"{arm}, seed {seed}", metric, 100 * difference, told, verdict),
+        verdict=verdict.name,
+        sentence=adapter_sentence(
+            f"{arm}, seed {seed}",
+            metric,
+            100 * difference,
+            told,
+            verdict.name,
+            borderline=verdict.borderline,
+        ),
     )
+
+
+def _test(
+    differences: FloatArray, clusters: list[str], confidence: float
+) -> tuple[Interval, float | None]:
+    """Return interval and p of one adapter's difference, with the question as the unit.
+
+    A question that occurs twice counts once: where all of its answers changed alike, the questions
+    are pairs again, and McNemar's p and Tango's interval do not move when every row is doubled.
+    The t test is left to what is no pair: on few changed questions it is far too sure.
+    """
+    means = cluster_means(differences, clusters)
+    difference = float(differences.mean())
+    if np.isin(means, (-1.0, 0.0, 1.0)).all():
+        gained, lost = int((means > 0).sum()), int((means < 0).sum())
+        bounds = tango_interval(gained, lost, len(means), confidence)
+        if bounds.contains(difference):  # not where one question has many of the rows
+            return bounds, mcnemar_midp(gained, lost)
+    estimate = by_question(differences, clusters, confidence)
+    # Nothing to estimate an error from is not an error of zero.
+    return estimate.interval or Interval(-1.0, 1.0), estimate.p_value
 
 
 def _differences(base: FloatArray, adapter: FloatArray) -> FloatArray:
@@ -75,7 +94,7 @@ def _differences(base: FloatArray, adapter: FloatArray) -> FloatArray:
 
 
 def noise_floor(study: StudyAnswers) -> NoiseFloor | None:
-    """Compare the base with itself under the second batch plan; None when that was not generated."""
+    """Compare the base with itself under the second batch plan; None when that is absent."""
     if study.floor is None:
         return None
     counts = {

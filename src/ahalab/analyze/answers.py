@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, ProtocolError, RecordError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.answer import Answer, Protocol, comparable_digest
-from ahalab.records.base import decode_file, to_plain
+from ahalab.records.base import decode_file, digest, to_plain
 from ahalab.records.comparison import ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -97,7 +100,8 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
 
     Raises:
         IncompleteError: The base, or every adapter, has no answers yet.
-        ProtocolError: Two sets were made under different protocols; the fields are named.
+        ProtocolError: Two sets were made under different protocols, or under another plan; the
+            fields are named.
         RecordError: A row is malformed, doubled or missing, with `file:line`.
     """
     prompts = read_prompts(paths, "eval")
@@ -105,6 +109,12 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
     base = _load(paths.base_answers(), expected)
     if base is None:
         raise IncompleteError(f"{paths.root}: the base has no answers yet. Run: ahalab evaluate")
+    if base.protocol.plan_digest != digest(plan):
+        raise ProtocolError(
+            f"{paths.base_answers().protocol}: expected answers to the plan {digest(plan)}, found "
+            f"answers to {base.protocol.plan_digest}. A plan is fixed before the first answer: "
+            "restore study.yaml, or use a new --out."
+        )
     adapters, missing = {}, []
     for cell in training_cells(plan):
         answers = _load(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
@@ -116,6 +126,9 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
     if not adapters:
         raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
     floor = _load(paths.floor_answers, expected)
+    if floor is not None:  # the one difference a floor has, and is for
+        same = replace(floor.protocol, batch_size=base.protocol.batch_size)
+        require_comparable(base, dataclasses.replace(floor, protocol=same))
     return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing))
 
 
@@ -127,13 +140,19 @@ def _load(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
     """Return a sealed answer set; None when it is not finished."""
     if read_journal(journal_path(paths.answers)).seal is None:
         return None
-    protocol = decode_file(paths.protocol.read_bytes(), Protocol, str(paths.protocol))
+    protocol = decode_file(read_record(paths.protocol), Protocol, str(paths.protocol))
+    made_under = digest(protocol)
     rows: dict[tuple[str, int], Answer] = {}
     for number, row in read_rows(paths.answers, Answer):
         key = (row.prompt_id, row.sample)
         if key in rows or key not in expected:
             fault = "twice" if key in rows else "though it is not in the prompt set"
             raise RecordError(f"{paths.answers}:{number}: answer {key} stands there {fault}.")
+        if row.protocol != made_under:
+            raise ProtocolError(
+                f"{paths.answers}:{number}: expected an answer under {paths.protocol.name} "
+                f"({made_under}), found one under {row.protocol}."
+            )
         rows[key] = row
     if len(rows) != len(expected):
         gap = min(expected - rows.keys())
@@ -141,6 +160,20 @@ def _load(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
             f"{paths.answers}: expected {len(expected)} answers, found {len(rows)}; missing: {gap}."
         )
     return Answers(paths.name, protocol, rows)
+
+
+def read_record(path: Path) -> bytes:
+    """Return the bytes of a single-record file.
+
+    Raises:
+        RecordError: It is not there.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordError(
+            f"{path}: expected a record, found: {error.strerror}. Restore the file."
+        ) from error
 
 
 def require_comparable(base: Answers, adapter: Answers) -> None:
@@ -151,13 +184,23 @@ def require_comparable(base: Answers, adapter: Answers) -> None:
     """
     if comparable_digest(base.protocol) == comparable_digest(adapter.protocol):
         return
-    ours, theirs = to_plain(base.protocol), to_plain(adapter.protocol)
+    ours, theirs = _leaves(base.protocol), _leaves(adapter.protocol)
     fields = [
-        f"{key}: {ours[key]!r} and {theirs[key]!r}"
-        for key in ours
-        if key != "adapter_digest" and ours[key] != theirs[key]
+        f"{key}: {ours.get(key, 'absent')} and {theirs.get(key, 'absent')}"
+        for key in sorted(ours.keys() | theirs.keys())
+        if key != "adapter_digest" and ours.get(key) != theirs.get(key)
     ]
     raise ProtocolError(
-        f"{base.name} and {adapter.name}: expected one protocol, found different {'; '.join(fields)}. "
+        f"{base.name} and {adapter.name}: expected one protocol, found different "
+        f"{'; '.join(fields)}. "
         "Evaluate both again under the same plan, on the same machine."
     )
+
+
+def _leaves(protocol: Protocol) -> dict[str, str]:
+    """Return the fields of a protocol, nested ones as `generation.max_new_tokens`."""
+    found: dict[str, str] = {}
+    for key, value in to_plain(protocol).items():
+        inner = {f"{key}.{name}": v for name, v in value.items()} if isinstance(value, dict) else {}
+        found |= {name: repr(v) for name, v in (inner or {key: value}).items()}
+    return found

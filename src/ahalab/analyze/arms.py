@@ -37,8 +37,8 @@ class _Estimated:
 def compare_arms(study: StudyAnswers, adapters: list[AdapterComparison]) -> list[ArmComparison]:
     """Compare every arm as the plan asks: the primary metric first, the other one as exploratory.
 
-    Holm's correction runs over all planned comparisons of one metric: every arm against the base, and
-    every other arm against the control.
+    Holm's correction runs over all planned comparisons of one metric: every arm against the
+    base, and every other arm against the control.
     """
     found = []
     primary = study.plan.analysis.primary
@@ -141,8 +141,8 @@ def _mean(values: list[int | None]) -> float:
 def _detectable_points(estimate: SeedEstimate) -> float | None:
     """Return the difference that this design would call a change in 80 % of repetitions, about.
 
-    Half the interval's width is what the test asks for; the rest is the normal quantile of the power
-    times the standard error.
+    Half the interval's width is what the test asks for; the rest is the normal quantile of the
+    power times the standard error.
     """
     if estimate.interval is None or estimate.standard_error is None:
         return None
@@ -184,6 +184,9 @@ def _with_notes(
         arm=comparison.arm,
         metric=comparison.metric,
         seeds=comparison.seeds,
+        control_seeds=None
+        if comparison.against == "base"
+        else len(study.seeds_of(study.plan.control)),
         accuracy=comparison.accuracy,
         reference="the base" if comparison.against == "base" else control,
         reference_accuracy=comparison.reference_accuracy,

@@ -73,16 +73,25 @@ def _arm_claims(comparison: Comparison, arm: ArmComparison) -> Iterator[Claim]:
     prefix = f"arm.{arm.arm}.{arm.against}.{arm.metric}"
     inputs = (PROMPTS, BASE, *wanted)
     method = (
-        "mean over seeds of paired differences by question; two-way error over questions and seeds; "
+        "mean over seeds of paired differences by question; two-way error over questions and "
+        "seeds; "
         "Holm over the planned comparisons of the metric"
     )
     for field, unit in ARM_FIELDS.items():
         yield Claim(
-            id=f"{prefix}.{field}", value=getattr(arm, field), unit=unit, inputs=inputs, method=method
+            id=f"{prefix}.{field}",
+            value=getattr(arm, field),
+            unit=unit,
+            inputs=inputs,
+            method=method,
         )
     for side, bound in zip(("low", "high"), arm.interval_points or (None, None), strict=True):
         yield Claim(
-            id=f"{prefix}.interval_{side}_points", value=bound, unit="points", inputs=inputs, method=method
+            id=f"{prefix}.interval_{side}_points",
+            value=bound,
+            unit="points",
+            inputs=inputs,
+            method=method,
         )
 
 
@@ -100,7 +109,11 @@ def _adapter_claims(adapter: AdapterComparison) -> Iterator[Claim]:
         )
     for side, bound in zip(("low", "high"), adapter.interval_points, strict=True):
         yield Claim(
-            id=f"{prefix}.interval_{side}_points", value=bound, unit="points", inputs=inputs, method=method
+            id=f"{prefix}.interval_{side}_points",
+            value=bound,
+            unit="points",
+            inputs=inputs,
+            method=method,
         )
 
 

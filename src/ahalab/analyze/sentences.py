@@ -15,6 +15,7 @@ class Finding:
     arm: str
     metric: Metric
     seeds: int
+    control_seeds: int | None  # None: compared with the base
     accuracy: float  # fraction
     reference: str  # "the base" or "the control arm random"
     reference_accuracy: float
@@ -28,8 +29,9 @@ class Finding:
 
 
 def points(value: float) -> str:
-    """Return a difference with its sign and a true minus: `+3.2`, `−0.4`."""
-    return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
+    """Return a difference with its sign and a true minus: `+3.2`, `−0.4`, `0.0`."""
+    rounded = round(value, 1)
+    return f"{rounded:+.1f}".replace("-", "\N{MINUS SIGN}") if rounded else "0.0"
 
 
 def percent(fraction: float) -> str:
@@ -38,72 +40,104 @@ def percent(fraction: float) -> str:
 
 
 def probability(p: float | None) -> str:
-    """Return a p-value as it is printed: `p = .041`, `p < .001`, `p undefined`."""
+    """Return a p-value as it is printed: `p = .041`, `p < .001`, `p = 1.00`, `p undefined`."""
     if p is None:
         return "p undefined"
     if p < 0.001:
         return "p < .001"
-    return f"p = {p:.3f}".replace("0.", ".", 1)
+    return f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1.00"
 
 
 def interval(bounds: tuple[float, float], confidence: float, covers: str) -> str:
     """Return an interval with what it covers."""
     low, high = bounds
-    return f"{100 * confidence:.0f} % interval {points(low)} to {points(high)} over {covers}"
+    level = f"{100 * confidence:.4g}"
+    return f"{level} % interval {points(low)} to {points(high)} over {covers}"
 
 
 def arm_sentence(finding: Finding, notes: tuple[str, ...]) -> str:
-    """Return the sentence on a reward design over its seeds."""
+    """Return the sentence on a reward design over its seeds.
+
+    A comparison with the control arm says so before its figures: a reward may stand above the
+    control and still below the base.
+    """
     f = finding
-    change = (
-        f"{f.metric} accuracy {percent(f.accuracy)} against {percent(f.reference_accuracy)} for "
-        f"{f.reference}, {points(f.difference_points)} points"
-    )
+    figures = f"{percent(f.accuracy)} against {percent(f.reference_accuracy)}"
     if f.interval_points is None:
-        if f.seeds < 2:
-            return (
-                f"{f.arm}: no evidence on this reward (one seed). This adapter: {change}; one seed cannot "
-                "tell what the reward does from what the seed does."
-            )
-        return f"{f.arm}: no evidence on this reward: {change}; nothing varies, so no interval can be given."
+        change = (
+            f"{f.metric} accuracy {figures} for {f.reference}, {points(f.difference_points)} points"
+        )
+        return f"{f.arm}: no evidence on this reward{_without_interval(f, change)}"
     told = (
-        f"{change} ({interval(f.interval_points, f.confidence, 'questions and seeds')}; "
+        f"{figures}, {points(f.difference_points)} points "
+        f"({interval(f.interval_points, f.confidence, 'questions and seeds')}; "
         f"{probability(f.p_holm)} after Holm)"
     )
+    over = f"over {f.seeds} seeds"
+    if f.control_seeds is not None and f.control_seeds != f.seeds:
+        over += f" (the control over {f.control_seeds})"
     match f.verdict:
         case "improved" | "worse":
             word = "improved" if f.verdict == "improved" else "lowered"
-            head = f"{f.arm}: over {f.seeds} seeds this reward {word} {f.metric} accuracy: {told}."
+            head = (
+                f"{over} this reward {word} {f.metric} accuracy relative to {f.reference}: {told}."
+            )
         case "equivalent":
             head = (
-                f"{f.arm}: over {f.seeds} seeds this reward left {f.metric} accuracy the same to within "
-                f"{f.margin_points:g} points: {told}."
+                f"{over} {f.metric} accuracy under this reward and under {f.reference} was the "
+                f"same to within {f.margin_points:g} points: {told}."
             )
         case _:
-            unseen = (
-                f" A change below about {f.detectable_points:.1f} points could have gone unseen."
-                if f.detectable_points is not None
-                else ""
-            )
             head = (
-                f"{f.arm}: no evidence of a change in {f.metric} accuracy from this reward over "
-                f"{f.seeds} seeds: {told}.{unseen}"
+                f"no evidence {over} that this reward changed {f.metric} accuracy relative to "
+                f"{f.reference}: {told}."
             )
-    return " ".join([head, *(_note_sentence(note) for note in notes)]).strip()
+            if f.detectable_points is not None:
+                head += (
+                    f" A true change of up to about {f.detectable_points:.1f} points could have "
+                    "gone unseen."
+                )
+    told_notes = (_note_sentence(note, f.margin_points) for note in notes)
+    return " ".join([f"{f.arm}: {head}", *filter(None, told_notes)])
 
 
-def _note_sentence(note: str) -> str:
+def _without_interval(f: Finding, change: str) -> str:
+    """Return the rest of the sentence where no interval could be made."""
+    if f.seeds < 2:
+        return (
+            f" (one seed). This adapter: {change}; one seed cannot tell what the reward does from "
+            "what the seed does."
+        )
+    if f.control_seeds is not None and f.control_seeds < 2:
+        return (
+            f" (the control arm has one seed). Over {f.seeds} seeds: {change}; one seed of the "
+            "control cannot tell what its reward does from what its seed does."
+        )
+    return f": {change}; no seed or question differs in this, so there is no error to judge it by."
+
+
+def _note_sentence(note: str, margin_points: float) -> str:
     return {
-        "format gain": "The lenient reading shows no such gain, so this is a gain in format.",
-        "format gain, ability lost": "The lenient reading fell: a gain in format with a loss of ability.",
-        "smaller than the margin": "The change is smaller than the margin that the plan calls relevant.",
-        "borderline": "Borderline: p-value and interval disagree.",
-        "not after Holm": "Without the correction for several comparisons it would have passed.",
+        "format gain": "The lenient reading shows no such gain, so this may be a gain in answer "
+        "format alone.",
+        "format gain, ability lost": "The lenient reading is lower: a gain in answer format with a "
+        "loss of ability.",
+        "smaller than the margin": "The whole interval lies within the plan's margin of "
+        f"{margin_points:g} points: too small a change to matter, as the plan has it.",
+        "borderline": "Borderline: the p-value (before Holm) and the interval disagree, which "
+        "counts as no evidence.",
+        "not after Holm": "Alone it would have counted as a change; after the correction for "
+        "several comparisons it does not.",
     }.get(note, "")
 
 
 def adapter_sentence(
-    name: str, metric: Metric, difference: float, told: str, verdict: VerdictWord
+    name: str,
+    metric: Metric,
+    difference: float,
+    told: str,
+    verdict: VerdictWord,
+    borderline: bool = False,
 ) -> str:
     """Return the sentence on one adapter; `told` holds counts, interval and p."""
     word = {
@@ -111,7 +145,9 @@ def adapter_sentence(
         "worse": "is worse than",
         "equivalent": "is as good, within the margin, as",
     }.get(verdict, "shows no evidence of a change from")
-    return f"This adapter ({name}) {word} the base in {metric} accuracy: {points(difference)} points, {told}."
+    change = f"{points(difference)} points, {told}"
+    head = f"This adapter ({name}) {word} the base in {metric} accuracy: {change}."
+    return f"{head} Borderline: the p-value and the interval disagree." if borderline else head
 
 
 def floor_sentence(n: int, changed: int, strict: int, lenient: int) -> str:
@@ -122,6 +158,7 @@ def floor_sentence(n: int, changed: int, strict: int, lenient: int) -> str:
             "the floor of this protocol is 0."
         )
     return (
-        f"The base, generated again under another batch plan, changed {changed} of {n} completions, "
-        f"{strict} strict and {lenient} lenient outcomes: a difference that small is noise."
+        f"The base, generated again under another batch plan, changed {changed} of {n} "
+        f"completions, {strict} strict and {lenient} lenient outcomes: a difference that small is "
+        "noise."
     )

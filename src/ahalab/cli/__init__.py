@@ -1,4 +1,4 @@
-"""The command `ahalab`: one file per command group; bodies parse, call one stage, say where the result lies."""
+"""The command `ahalab`, one file per group: parse, call one stage, say where the result lies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ahalab.errors import AhaLabError
 def main() -> int:
     """Run the command line and return its exit code.
 
-    Expected errors become one line on stderr; an interrupt says how to resume; anything else is a bug
-    and keeps its traceback.
+    Expected errors become one line on stderr; an interrupt says how to resume; anything else is
+    a bug and keeps its traceback.
     """
     from ahalab.cli.app import run
 
@@ -21,7 +21,9 @@ def main() -> int:
         sys.stderr.write(f"ahalab: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("ahalab: interrupted; what was committed is kept. The same command resumes.\n")
+        sys.stderr.write(
+            "ahalab: interrupted; what was committed is kept. The same command resumes.\n"
+        )
         return 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe went away: nothing to tell anyone

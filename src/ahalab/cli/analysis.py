@@ -1,4 +1,4 @@
-"""`ahalab analyze`, `ablate`, `diagnose`, `report`: from rows to verdicts and what a person reads."""
+"""`ahalab analyze`, `ablate`, `diagnose`, `report`: from rows to verdicts and report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import typer
 from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyArgument
 
 
-def analyze(study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text) -> None:
+def analyze(
+    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+) -> None:
     """Compare paired answers: the verdict of each arm against the base and the control arm."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.output import print_verdicts, say
@@ -26,7 +28,9 @@ def analyze(study: StudyArgument, out: OutOption = RESULTS, output: FormatOption
     say(f"Wrote {paths.comparison}, {paths.changed.name}, {paths.ablation.name}")
 
 
-def ablate(study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text) -> None:
+def ablate(
+    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+) -> None:
     """Summarise arms x seeds: each arm's own reward beside what it did to accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.output import print_ablation
@@ -53,7 +57,9 @@ def diagnose(
 
     path = run / "diagnostics.json"
     if not path.is_file():
-        raise InputError(f"{path}: expected a finished run's diagnostics, found none. Train it first.")
+        raise InputError(
+            f"{path}: expected a finished run's diagnostics, found none. Train it first."
+        )
     diagnostics = decode_file(path.read_bytes(), Diagnostics, str(path))
     if output is Format.json:
         typer.echo(encode(diagnostics).decode())

@@ -44,11 +44,14 @@ KEYS = "space next   g gained   l lost   c changed   a all   q quit"
 
 def demo(
     run: Annotated[
-        Path | None, typer.Option("--run", help="A study's results folder (default: the packaged run).")
+        Path | None,
+        typer.Option("--run", help="A study's results folder (default: the packaged run)."),
     ] = None,
     cell: Annotated[str | None, typer.Option(help="With --run: arms/ARM/seed-S.")] = None,
     only: Annotated[Only, typer.Option(help="Show all, changed, gained or lost.")] = Only.all,
-    by: Annotated[Reading, typer.Option(help="Reading that decides gained and lost.")] = Reading.strict,
+    by: Annotated[
+        Reading, typer.Option(help="Reading that decides gained and lost.")
+    ] = Reading.strict,
     limit: Annotated[int | None, typer.Option(min=1, help="Show at most so many.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines, for pipes.")] = False,
 ) -> None:

@@ -22,7 +22,9 @@ def show_pair(scored: ScoredPair, number: int, metric: Metric, only: str) -> Non
     pair = scored.pair
     change = scored.change(metric)
     console.clear()
-    console.print(Text(f"{number}  {change}  (by the {metric} reading; showing {only})", style="bold"))
+    console.print(
+        Text(f"{number}  {change}  (by the {metric} reading; showing {only})", style="bold")
+    )
     console.print(Text(harmless(pair.question)))
     console.print(Text(f"gold: {harmless(pair.gold)}\n", style="dim"))
     narrow = console.width < 60

@@ -26,7 +26,7 @@ OutOption = Annotated[
 FormatOption = Annotated[Format, typer.Option("--format", help="Print as text or JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", hidden=True, help="Show no progress.")]
 JobsOption = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--jobs", envvar="AHALAB_JOBS", min=1, help="Arms and seeds side by side (default: cores)."
     ),

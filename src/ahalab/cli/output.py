@@ -1,4 +1,4 @@
-"""How results are printed: stdout for results, stderr for messages; text of models made harmless."""
+"""How results are printed: results on stdout, messages on stderr, model text made harmless."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def say(message: str) -> None:
 
 
 def harmless(text: str) -> str:
-    """Return a text with control and direction characters shown in caret or escape notation, not obeyed."""
+    """Return a text whose control and direction characters are shown escaped, not obeyed."""
     shown = []
     for character in text:
         code = ord(character)
@@ -146,9 +146,7 @@ def print_score(scored: dict[str, Any]) -> None:
     response: str = scored["response"]
     before, after = response[max(0, start - 30) : start], response[end : end + 20]
     marked = f"{before}[{response[start:end]}]{after}".replace("\n", " ")
-    typer.echo(
-        f"  rule {scored['rule']}, characters {start} to {end}: {harmless(marked)}"
-    )
+    typer.echo(f"  rule {scored['rule']}, characters {start} to {end}: {harmless(marked)}")
 
 
 STATUS_WIDTH = 12

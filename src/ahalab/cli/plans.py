@@ -21,7 +21,9 @@ class Preset(StrEnum):
 
 def init(
     path: Annotated[Path, typer.Argument(help="The plan to write.")] = Path("study.yaml"),
-    preset: Annotated[Preset, typer.Option(help="organism: the embedded model; gsm8k: a Hugging Face model.")] = Preset.organism,
+    preset: Annotated[
+        Preset, typer.Option(help="organism: the embedded model; gsm8k: a Hugging Face model.")
+    ] = Preset.organism,
 ) -> None:
     """Write a commented study plan to start from."""
     from ahalab.cli.output import say
@@ -37,14 +39,18 @@ def init(
 def plan(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Check a plan; print what will run, the resolved plan, and its digest."""
+    """Check a plan, its model and its questions; print what will run, and the digest."""
     import json
 
+    from ahalab.cli.output import say
+    from ahalab.pipeline.preflight import check_inputs
     from ahalab.pipeline.study import open_study
     from ahalab.plan.describe import describe
     from ahalab.records.base import digest, to_plain
 
     resolved, paths = open_study(study, out)
+    for unchecked in check_inputs(resolved, paths):
+        say(f"Not checked: {unchecked}.")
     if output is Format.json:
         typer.echo(json.dumps({"digest": digest(resolved), "plan": to_plain(resolved)}))
     else:

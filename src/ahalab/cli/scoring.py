@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -14,9 +14,18 @@ from ahalab.cli.options import Format, FormatOption
 
 
 def score(
-    source: Annotated[str, typer.Argument(help="A JSONL file, `-` for stdin, or a response with --gold.", metavar="FILE")],
-    gold: Annotated[str | None, typer.Option(help="Gold answer: FILE is then one response's text.")] = None,
-    answer_format: Annotated[str, typer.Option(help="Asked format: hashes, boxed, answer_tag.")] = "hashes",
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A JSONL file, `-` for stdin, or a response with --gold.", metavar="FILE"
+        ),
+    ],
+    gold: Annotated[
+        str | None, typer.Option(help="Gold answer: FILE is then one response's text.")
+    ] = None,
+    answer_format: Annotated[
+        str, typer.Option(help="Asked format: hashes, boxed, answer_tag.")
+    ] = "hashes",
     task: Annotated[str, typer.Option(help="gsm8k, math or countdown.")] = "gsm8k",
     output: FormatOption = Format.text,
 ) -> None:
@@ -55,10 +64,11 @@ def _rows(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
     from ahalab.errors import InputError
+    from ahalab.records.terms import Finish
     from ahalab.scoring.answers import Asked, score_answer
 
     finish = row.get("finish_reason") or "eos"
-    if finish not in {"eos", "stop", "length"}:
+    if finish not in get_args(Finish):
         raise InputError(f"{place}: expected finish_reason eos, stop or length, found {finish!r}.")
     response, gold = row["response"], row["gold"]
     if not isinstance(response, str):
@@ -66,7 +76,7 @@ def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
     asked = Asked(answer_format=row["answer_format"], task=row["task"], prompt=row.get("prompt"))
     text = gold if isinstance(gold, str) else json.dumps(gold)
     try:
-        scored = score_answer(response, text, finish, asked)
+        scored = score_answer(response, text, cast("Finish", finish), asked)
     except ValueError as error:
         raise InputError(f"{place}: {error}") from error
     return {

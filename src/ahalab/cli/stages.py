@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +17,14 @@ CellOption = Annotated[
 ]
 
 
-def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = cores()) -> None:
-    """Run a study: train, evaluate, analyze, report, seal. Resumes; does nothing when all is current."""
+def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = None) -> None:
+    """Run a study: train, evaluate, analyze, report, seal. Resumes; skips what is current."""
     from ahalab.cli.output import print_verdicts, say
     from ahalab.pipeline.run import run_study
     from ahalab.pipeline.study import open_study
 
     plan, paths = open_study(study, out)
-    ran = run_study(plan, paths, jobs, say)
+    ran = run_study(plan, paths, jobs or cores(), say)
     print_verdicts(ran.comparison)
     if not ran.did_something:
         say(f"Nothing to do: {paths.root} is complete, current and sealed.")
@@ -56,7 +55,9 @@ def train(
     plan, paths = open_study(study, out)
     arm_of(plan, arm)
     if seed not in plan.seeds:
-        raise PlanError(f"--seed: expected one of the plan's seeds {list(plan.seeds)}, found {seed}.")
+        raise PlanError(
+            f"--seed: expected one of the plan's seeds {list(plan.seeds)}, found {seed}."
+        )
     require_train_extra()
     pilot = load_pilot(like) if like else None
     model = resolve_model(plan.model)
@@ -111,7 +112,7 @@ def replay(
     out: OutOption = RESULTS,
     quiet: QuietOption = False,
 ) -> None:
-    """Generate the evaluation again from the saved weights; the answers must be equal to the byte."""
+    """Generate the evaluation again from the saved weights; the bytes must be equal."""
     from ahalab.errors import CheckFailedError
     from ahalab.evaluate.pair import Evaluation
     from ahalab.pipeline.study import open_study

@@ -1,4 +1,4 @@
-"""Writes the packaged run from a study: `python -m ahalab.demo.package results/quickstart CELL COUNT`."""
+"""Writes the packaged run from a study: `python -m ahalab.demo.package STUDY CELL COUNT`."""
 
 from __future__ import annotations
 

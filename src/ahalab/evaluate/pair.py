@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ahalab.errors import InputError, MissingError
 from ahalab.evaluate.protocol import generation_fields, make_protocol
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
-from ahalab.plan.cells import BASE, FLOOR, Cell
+from ahalab.plan.cells import FLOOR, Cell
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
+from ahalab.records.terms import Side
 from ahalab.store.fingerprint import adapter_fingerprint, base_fingerprint, tokenizer_fingerprint
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.models import end_ids, load_model, resolve_model
@@ -108,7 +109,8 @@ class Evaluation:
         found = base_fingerprint(self.folder)
         if found != self.base_digest:
             raise InputError(
-                f"{self.folder}: expected the base {self.base_digest[:19]}... that the evaluation began "
+                f"{self.folder}: expected the base {self.base_digest[:19]}... that the "
+                "evaluation began "
                 f"with, found {found[:19]}.... Its files changed meanwhile; evaluate again."
             )
 
@@ -118,7 +120,9 @@ class Evaluation:
     def _run_record(self, cell: Cell) -> RunRecord:
         path = self.paths.run(str(cell.arm), int(cell.seed or 0)).record
         if not path.is_file():
-            raise MissingError(f"{path}: expected a finished run, found none. Train it first: ahalab train.")
+            raise MissingError(
+                f"{path}: expected a finished run, found none. Train it first: ahalab train."
+            )
         return decode_file(path.read_bytes(), RunRecord, str(path))
 
     def _answer_set(self, cell: Cell, under: str) -> AnswerSet:
@@ -136,11 +140,11 @@ class Evaluation:
             "batch_size": evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
         }
         protocol = make_protocol(self.plan, self.prompts, weights, how)
-        side = "base" if cell.arm is None else "adapter"
+        side: Side = "base" if cell.arm is None else "adapter"
         return AnswerSet(self.plan, self.paths, target_of(self.paths, cell, under), protocol, side)
 
     def _checked_adapter(self, cell: Cell) -> str:
-        """Return the adapter's fingerprint after comparing it, and its base, with the run's record."""
+        """Return the adapter's fingerprint, compared with the run's record as its base is."""
         record = self._run_record(cell)
         folder = self._adapter(cell)
         found = adapter_fingerprint(folder)
@@ -151,9 +155,8 @@ class Evaluation:
         ):
             if expected != actual:
                 raise InputError(
-                    f"{folder}: expected {what} {expected[:19]}... (run.json), found {actual[:19]}.... "
+                    f"{folder}: expected {what} {expected[:19]}... (run.json), found "
+                    f"{actual[:19]}.... "
                     "Restore it, or train again."
                 )
         return found
-
-

@@ -1,4 +1,4 @@
-"""The protocol of an evaluation: every choice that fixes how an answer comes about, with a digest."""
+"""The protocol of an evaluation: every choice that fixes how an answer comes about."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BACKEND = "transformers"
 def generation_fields(plan: Plan, end_ids: frozenset[int], pad_id: int) -> dict[str, Any]:
     """Return every generation field, also those that a model's own configuration would slip in.
 
-    A model may ship repetition_penalty 1.1 or top_k 50; unset fields would inherit them (TRL_FACTS 6).
+    A model may ship repetition_penalty 1.1 or top_k 50; unset fields would inherit them
+    (TRL_FACTS 6).
     """
     evaluation = plan.evaluation
     sampled = evaluation.temperature > 0
@@ -51,8 +52,8 @@ def prompts_digest(prompts: list[Prompt]) -> str:
 def batches(prompts: list[Prompt], samples: int, batch_size: int) -> list[list[tuple[Prompt, int]]]:
     """Return the batch plan: (prompt, sample) pairs, prompts of like length together.
 
-    The order is fixed by the prompts alone, so that a batch always has the same composition and padding:
-    greedy answers depend on both in low precision.
+    The order is fixed by the prompts alone, so that a batch always has the same composition and
+    padding: greedy answers depend on both in low precision.
     """
     order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
     pairs = [(prompts[i], sample) for i in order for sample in range(samples)]
@@ -60,7 +61,7 @@ def batches(prompts: list[Prompt], samples: int, batch_size: int) -> list[list[t
 
 
 def batch_seed(seed: int, batch: int) -> int:
-    """Return the seed of one batch, from the plan's seed and the batch's number: sampling can resume."""
+    """Return the seed of one batch, from the plan's seed and its number, so sampling can resume."""
     return int.from_bytes(hashlib.sha256(f"{seed}|{batch}".encode()).digest()[:4], "big")
 
 
@@ -107,5 +108,6 @@ def require_same(expected: Protocol, found: Protocol, place: Path) -> None:
     if differing:
         raise ProtocolError(
             f"{place}: expected the protocol of this plan and machine, found another one: "
-            f"{'; '.join(differing)}. Remove these answers to generate them again, or use a new --out."
+            f"{'; '.join(differing)}. Remove these answers to generate them again, or use a new "
+            "--out."
         )

@@ -9,11 +9,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ahalab.organism.reading import read_lenient, read_strict
-from ahalab.organism.world import Problem
+from ahalab.organism.world import Problem, draw_problems
 
 MAX_COMPLETION_TOKENS = 56
 BATCH_ROWS = 128
 GROUP_ROWS = 8
+MEASURED_QUESTIONS = 500
+MEASURED_SEED = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,32 @@ class Measurement:
     wait_fraction: float  # answers that correct themselves
     truncated_fraction: float
     mean_tokens: float
+
+
+def measure_folder(
+    folder: Path,
+    count: int = MEASURED_QUESTIONS,
+    seed: int = MEASURED_SEED,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Measurement, Measurement]:
+    """Measure a built folder on the development split.
+
+    Args:
+        folder: A folder that `build` wrote.
+        count: Number of questions.
+        seed: Seed of the questions and of sampling.
+        progress: Called with (answers done, answers in all), for each of the two in turn.
+
+    Returns:
+        Greedy, one answer a question; and sampled at temperature 1, `GROUP_ROWS` answers each.
+    """
+    model, tokenizer = load_organism(folder)
+    problems = draw_problems("development", count, seed)
+    questions = [problem.question for problem in problems]
+    greedy = answer_questions(model, tokenizer, questions, progress=progress)
+    grouped = [question for question in questions for _ in range(GROUP_ROWS)]
+    sampled = answer_questions(model, tokenizer, grouped, sampling_seed=seed, progress=progress)
+    return measure(problems, greedy), measure(problems, sampled)
 
 
 def load_organism(folder: Path) -> tuple[Any, Any]:

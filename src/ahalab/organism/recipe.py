@@ -36,7 +36,7 @@ IGNORED = -100  # the label cross entropy leaves out
 class Recipe:
     """Every size and rate of the training run."""
 
-    steps: int = 1050
+    steps: int = 1200
     batch_texts: int = 64
     peak_learning_rate: float = 3e-3
     warmup_fraction: float = 0.1

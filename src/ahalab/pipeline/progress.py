@@ -1,4 +1,4 @@
-"""Shows how far a study is: stage, rate and time left; a line now and then where there is no terminal."""
+"""Shows how far a study is: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 

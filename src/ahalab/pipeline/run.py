@@ -94,9 +94,7 @@ def _train(plan: Plan, paths: StudyPaths, jobs: int) -> None:
     work = [_training_job(plan, paths, cell) for cell in todo]
 
     def done() -> int:
-        return sum(
-            _rows(paths.run(str(c.arm), int(c.seed or 0)).steps) for c in cells
-        )
+        return sum(_rows(paths.run(str(c.arm), int(c.seed or 0)).steps) for c in cells)
 
     with StageProgress("training", steps * len(cells), "steps", done()) as progress:
         run_jobs(work, jobs, lambda: progress.update(done()))
@@ -108,7 +106,16 @@ def _training_job(plan: Plan, paths: StudyPaths, cell: Cell) -> Job:
     like = ("--like", str(paths.root / pilot.name)) if pilot else ()
     return Job(
         cell.name,
-        ("train", str(paths.root), "--arm", str(cell.arm), "--seed", str(cell.seed), *like, "--quiet"),
+        (
+            "train",
+            str(paths.root),
+            "--arm",
+            str(cell.arm),
+            "--seed",
+            str(cell.seed),
+            *like,
+            "--quiet",
+        ),
         paths.work / "logs" / f"train-{cell.name.replace('/', '-')}.log",
         plan.model.threads,
         after=pilot.name if pilot else None,
@@ -150,7 +157,7 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
             for number in range(min(jobs, len(todo)))
         ]
         with StageProgress(stage, total, "answers", done()) as progress:
-            run_jobs(work, jobs, lambda: progress.update(done()))  # noqa: B023 - used within the block
+            run_jobs(work, jobs, lambda: progress.update(done()))
 
 
 def _rows(path: Path) -> int:

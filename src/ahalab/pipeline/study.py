@@ -14,7 +14,8 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import hash_file
 
 PLAN = "study.yaml"
-# What the analysis writes again from the answers; everything else is evidence that nothing rewrites.
+# What the analysis writes again from the answers; everything else is evidence that nothing
+# rewrites.
 REWRITTEN = ("analysis/", "claims.json")
 
 
@@ -93,6 +94,8 @@ def refuse_tampered(manifest: Manifest, paths: StudyPaths) -> None:
         path = paths.root / entry.path
         if not path.is_file() or hash_file(path) != entry.sha256:
             raise InputError(
-                f"{path}: expected the file as it was sealed, found {'another' if path.exists() else 'none'}. "
-                f"`ahalab verify {paths.root}` tells more; restore it, or remove manifest.json to go on."
+                f"{path}: expected the file as it was sealed, found "
+                f"{'another' if path.exists() else 'none'}. "
+                f"`ahalab verify {paths.root}` tells more; restore it, or remove manifest.json "
+                "to go on."
             )

@@ -22,7 +22,7 @@ FLOOR = Cell("floor")
 
 
 def training_cells(plan: Plan) -> list[Cell]:
-    """Return one cell per arm and seed, in the plan's order; the first arm's runs are the pilots."""
+    """Return one cell per arm and seed, in plan order; the first arm's runs are the pilots."""
     return [
         Cell(f"arms/{arm.name}/seed-{seed}", arm.name, seed)
         for arm in plan.arms
@@ -31,7 +31,7 @@ def training_cells(plan: Plan) -> list[Cell]:
 
 
 def pilot_of(plan: Plan, cell: Cell) -> Cell | None:
-    """Return the run that a cell's run follows: the first arm's under the same seed; None for a pilot."""
+    """Return the run that a cell's run follows: the first arm's, same seed; None for a pilot."""
     pilot = plan.arms[0].name
     if cell.arm == pilot:
         return None

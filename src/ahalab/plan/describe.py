@@ -24,7 +24,8 @@ def describe(plan: Plan, root: Path) -> str:
         "",
         f"  training    {runs} runs of {plan.grpo['max_steps']} steps, {rollouts} rollouts each "
         f"({runs * rollouts} in all)",
-        f"  evaluation  {runs + 2} answer sets of up to {answers} answers: the base, its noise floor, "
+        f"  evaluation  {runs + 2} answer sets of up to {answers} answers: the base, its noise "
+        "floor, "
         f"{runs} adapters",
         f"  decides     {plan.analysis.primary} accuracy, alpha {plan.analysis.alpha}, Holm over "
         f"every arm against {' and '.join(plan.analysis.comparisons)}",
@@ -51,7 +52,8 @@ def _warnings(plan: Plan) -> list[str]:
     found = []
     if len(plan.seeds) < 3:
         found.append(
-            f"  note: {len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}; a claim about the reward needs "
+            f"  note: {len(plan.seeds)} seed{'s' * (len(plan.seeds) > 1)}; a claim about the "
+            "reward needs "
             "at least two, and three or more to be worth much"
         )
     if plan.grpo["num_generations"] < 4:

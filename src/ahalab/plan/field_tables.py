@@ -1,4 +1,4 @@
-"""Writes the field tables that `fields.py` reads: `python -m ahalab.plan.field_tables` ([train] needed)."""
+"""Writes the tables that `fields.py` reads: `python -m ahalab.plan.field_tables` ([train])."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def table(config: type, package: str) -> dict[str, Any]:
         if not field.init:
             continue
         default = field.default if field.default is not dataclasses.MISSING else None
-        plain = default if kind_of(default) in {"null", "bool", "int", "float", "str"} else str(default)
+        plain = (
+            default if kind_of(default) in {"null", "bool", "int", "float", "str"} else str(default)
+        )
         fields[field.name] = {"kinds": sorted(kinds(hints[field.name])), "default": plain}
     return {"package": package, "version": version(package), "fields": dict(sorted(fields.items()))}
 

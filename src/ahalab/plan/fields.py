@@ -1,6 +1,7 @@
 """The fields of TRL's GRPOConfig and PEFT's LoraConfig, so that a plan is checked without torch.
 
-The tables under `fields/` are written by `python -m ahalab.plan.field_tables`, which needs the [train] extra.
+The tables under `fields/` are written by `python -m ahalab.plan.field_tables`, which needs the
+[train] extra.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MANAGED = {
 
 @cache
 def field_table(package: str) -> dict[str, dict[str, Any]]:
-    """Return {field: {"kinds": [...], "default": ...}} of `trl` (GRPOConfig) or `peft` (LoraConfig)."""
+    """Return {field: {"kinds": [...], "default": ...}} of `trl` or `peft`."""
     text = files("ahalab.plan").joinpath(f"fields/{package}.json").read_text("utf-8")
     table: dict[str, dict[str, Any]] = json.loads(text)["fields"]
     return table
@@ -59,7 +60,8 @@ def check_block(block: Mapping[str, Any], package: str, name: str) -> None:
     """Check a plan's `grpo:` or `lora:` block against its field table.
 
     Raises:
-        PlanError: An unknown field (the nearest is suggested), one that ahalab manages, or a wrong type.
+        PlanError: An unknown field (the nearest is suggested), one that ahalab manages, or a
+            wrong type.
     """
     table = field_table(package)
     for key, value in block.items():

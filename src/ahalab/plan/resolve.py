@@ -17,7 +17,8 @@ from ahalab.scoring.arms import resolve_arm
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))}
 
-# Defaults that changed between TRL versions, or that change what a run means: written out in every plan.
+# Defaults that changed between TRL versions, or that change what a run means: written out in
+# every plan.
 EXPLICIT_GRPO: dict[str, Any] = {
     "beta": 0.0,
     "loss_type": "dapo",
@@ -185,7 +186,8 @@ def _save_steps(grpo: dict[str, Any], slices: int, accumulation: int, steps: int
     if not isinstance(asked, int) or asked < 1 or asked % boundary:
         below = max(boundary, int(asked) // boundary * boundary)
         raise PlanError(
-            f"grpo.save_steps: expected a multiple of {boundary}, where a generation batch begins (a "
+            f"grpo.save_steps: expected a multiple of {boundary}, where a generation batch "
+            "begins (a "
             f"resume is exact only there), found {asked}. Nearest: {below} or {below + boundary}."
         )
     return asked
@@ -213,7 +215,8 @@ def _check_evaluation(plan: Plan) -> None:
         raise PlanError("evaluation.temperature: expected temperature >= 0 and top_p in (0, 1].")
     if evaluation.floor_batch_size == evaluation.batch_size:
         raise PlanError(
-            "evaluation.floor_batch_size: expected another value than batch_size; the noise floor is "
+            "evaluation.floor_batch_size: expected another value than batch_size; the noise "
+            "floor is "
             "the base under a second batch plan."
         )
     for key, level in (("alpha", analysis.alpha), ("confidence", analysis.confidence)):

@@ -1,4 +1,4 @@
-"""What every record shares: strict structs, canonical JSON, digests, and errors that name the place."""
+"""What every record shares: strict structs, canonical JSON, digests, placed errors."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def encode_pretty(record: msgspec.Struct) -> bytes:
 def decode_row(payload: bytes, kind: type[R], place: str) -> R:
     """Read one row strictly: it must be exactly what `encode` writes.
 
-    Comparing with the canonical form catches, in one check, what a JSON parser forgives: a key twice, a
-    missing field that has a default, `1` for `1.0`, white space, text that is not escaped.
+    Comparing with the canonical form catches, in one check, what a JSON parser forgives: a key
+    twice, a missing field that has a default, `1` for `1.0`, white space, text that is not escaped.
 
     Args:
         payload: JSON bytes of one row, without its newline.

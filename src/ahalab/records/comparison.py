@@ -11,7 +11,7 @@ VerdictWord = Literal["improved", "worse", "equivalent", "no evidence", "not com
 
 
 class AdapterComparison(Record, frozen=True, kw_only=True):
-    """One adapter (one arm, one seed) against the base, paired by question. Speaks of this adapter only."""
+    """One adapter (one arm, one seed) against the base, paired by question."""
 
     arm: str
     seed: int
@@ -44,7 +44,9 @@ class ArmComparison(Record, frozen=True, kw_only=True):
     gained_mean: float | None  # discordant pairs per seed
     lost_mean: float | None
     difference_points: float
-    seed_differences_points: tuple[float, ...]  # one per seed, in plan order (against the mean control)
+    seed_differences_points: tuple[
+        float, ...
+    ]  # one per seed, in plan order (against the mean control)
     interval_points: tuple[float, float] | None  # None: one seed carries no claim on the reward
     interval_covers: Literal["questions and seeds", "nothing"]
     p_value: float | None

@@ -8,7 +8,7 @@ from ahalab.records.base import Record
 from ahalab.records.terms import Finish
 
 
-class SavedPair(Record, kw_only=True):
+class SavedPair(Record, frozen=True, kw_only=True):
     """What base and adapter answered to one question; outcomes are scored when it is shown."""
 
     schema: Literal["saved-pair/1"] = "saved-pair/1"

@@ -18,7 +18,8 @@ class ManifestEntry(Record, frozen=True, kw_only=True):
 class Manifest(Record, frozen=True, kw_only=True):
     """A closed world: every file below the folder stands here once.
 
-    `root` is the digest over `evidence`; `derived` lists what is made from the evidence and carries its root.
+    `root` is the digest over `evidence`; `derived` lists what is made from the evidence and
+    carries its root.
     """
 
     schema: Literal["ahalab.manifest/1"] = "ahalab.manifest/1"

@@ -10,8 +10,8 @@ from ahalab.records.base import Record
 class Step(Record, frozen=True, kw_only=True):
     """What one optimizer step did. Group figures are recomputed from the rollouts, never TRL's.
 
-    The figures from `reward_mean` on describe the rollouts generated for this step; they are `None` on
-    a step that reused an earlier generation batch.
+    The figures from `reward_mean` on describe the rollouts generated for this step; they are
+    `None` on a step that reused an earlier generation batch.
     """
 
     schema: Literal["step/1"] = "step/1"

@@ -1,4 +1,4 @@
-"""The browsable changed responses: one card per pair of answers, and which of them the page holds."""
+"""The browsable changed responses: one card per pair of answers, and which the page holds."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _pairs(changed: Iterable[ChangedAnswer]) -> dict[Key, list[ChangedAnswer]]:
 def _sample(pairs: dict[Key, list[ChangedAnswer]]) -> set[str]:
     """Return the questions kept, in the order of the digest of their id, as many as fit.
 
-    A question is kept with all its arms and seeds, so that they can be read side by side; the digest
-    has nothing to do with what was answered.
+    A question is kept with all its arms and seeds, so that they can be read side by side; the
+    digest has nothing to do with what was answered.
     """
     by_prompt: dict[str, list[Key]] = {}
     for key in pairs:
@@ -140,8 +140,8 @@ def _shown(pairs: dict[Key, list[ChangedAnswer]], kept: list[Key]) -> Table:
     adapters = sorted({key[:2] for key in pairs})
     questions = len({key[2] for key in kept})
     return Table(
-        f"The sample: {questions:,} questions, those with the lowest SHA-256 of their prompt id, each "
-        "with every arm and seed in which its answer changed.",
+        f"The sample: {questions:,} questions, those with the lowest SHA-256 of their prompt id, "
+        "each with every arm and seed in which its answer changed.",
         ("arm", "seed", "shown", "changed"),
         tuple(
             (

@@ -45,7 +45,7 @@ FIXED = (
 
 
 def training_curves(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ...]:
-    """Return a panel per quantity that any run recorded: reward, each component, and what they did."""
+    """Return a panel per quantity that any run recorded: reward, components, what they did."""
     names = sorted({name for run in study.runs for step in run.steps for name in step.components})
     panels = (
         Panel("reward", "Reward, as the trainer used it", lambda s: s.reward_mean, False),
@@ -124,9 +124,9 @@ def _line(axes: Axes, values: Series, style: ArmStyle, *, thick: bool) -> None:
     every = max(1, -(-len(values) // MAX_POINTS))
     steps = list(values)[::every]
     axes.plot(
-        steps, [values[step] for step in steps], color=style.stand_in,
-        linewidth=2.2 if thick else 0.8, alpha=1.0 if thick else 0.4, zorder=3 if thick else 2,
-        linestyle=(0, tuple(length / 1.6 for length in style.dash)) if thick and style.dash else "-",
+        steps, [values[step] for step in steps], color=style.stand_in, linewidth=2.2 if thick else
+        0.8, alpha=1.0 if thick else 0.4, zorder=3 if thick else 2, linestyle=(0,
+        tuple(length / 1.6 for length in style.dash)) if thick and style.dash else "-",
         marker=style.marker if thick else None, markersize=5.5, markevery=max(1, len(steps) // 5),
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def _table(panel: Panel, series: list[tuple[RunSource, Series]]) -> Table:
     listed = [steps[place] for place in places]
     show = percent if panel.share else number
     return Table(
-        f"{panel.title}, at {len(listed)} of {len(steps)} steps; all of them are in steps.jsonl of the run.",
+        f"{panel.title}, at {len(listed)} of {len(steps)} steps; steps.jsonl has all.",
         ("arm", "seed", *(f"step {step}" for step in listed)),
         tuple(
             (

@@ -1,4 +1,4 @@
-"""Turns a matplotlib figure into SVG for the page: the same bytes each time, coloured by the style sheet."""
+"""Turns a matplotlib figure into SVG: the same bytes each time, coloured by the style sheet."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import matplotlib
 import matplotlib.style
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ahalab.report.palette import GRID, INK, MUTED, replacements
 
@@ -22,6 +23,7 @@ STYLE: dict[str, Any] = {
     "font.size": 11.0,
     "text.color": INK,
     "text.parse_math": False,
+    "axes.facecolor": "none",
     "axes.labelcolor": MUTED,
     "axes.edgecolor": GRID,
     "axes.linewidth": 1.0,
@@ -60,11 +62,11 @@ def drawing_style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty, transparent figure of so many SVG units."""
-    figure = Figure(figsize=(width / UNITS_PER_INCH, height / UNITS_PER_INCH), layout="constrained")
+    figure = Figure(
+        figsize=(width / UNITS_PER_INCH, height / UNITS_PER_INCH),
+        layout=ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03),
+    )
     figure.patch.set_visible(False)
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.set(w_pad=0.03, h_pad=0.03)
     return figure
 
 
@@ -87,8 +89,8 @@ def to_chart(figure: Figure, key: str, title: str, description: str) -> Chart:
         body = body.replace(stand_in, colour)
     width, height = (round(side * UNITS_PER_INCH) for side in figure.get_size_inches())
     opening = Markup(
-        '<svg class="chart" role="img" viewBox="0 0 {width} {height}" aria-labelledby="{key}-t {key}-d" '
-        'xmlns:xlink="http://www.w3.org/1999/xlink"><title id="{key}-t">{title}</title>'
+        '<svg class="chart" role="img" viewBox="0 0 {width} {height}" '
+        'aria-labelledby="{key}-t {key}-d"><title id="{key}-t">{title}</title>'
         '<desc id="{key}-d">{description}</desc>'
     ).format(width=width, height=height, key=key, title=title, description=description)
     # What matplotlib wrote is escaped by matplotlib; texts reach it made visible.
@@ -96,7 +98,7 @@ def to_chart(figure: Figure, key: str, title: str, description: str) -> Chart:
 
 
 def _body(svg: str) -> str:
-    """Return what stands inside the svg element, less metadata and the style that would leak out."""
+    """Return what stands inside the svg element, less metadata and a style that would leak."""
     inner = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     inner = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inner, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""The arms as a forest plot: interval, seeds as dots, zero line, noise floor, control arm marked."""
+"""The arms as a forest plot: interval, seeds as dots, zero line, noise floor, control arm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table, metric_order, ordered_arms
 from ahalab.report.wording import number, points, span
 
-WIDTH = 470
+WIDTH = 420
 ROW = 48  # SVG units per arm
 SEED_LIFT = 0.19  # seeds stand a little below the interval's line, in rows
 
@@ -31,7 +31,8 @@ class Figured:
 def forest_plots(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ...]:
     """Return a plot per reference and reading, all on one scale, the primary reading first."""
     comparisons = ordered_arms(study)
-    limits = _limits(comparisons, _floor_points(study.comparison.floor, "strict"))
+    floors = [_floor_points(study.comparison.floor, metric) for metric in ("strict", "lenient")]
+    limits = _limits(comparisons, max(floor or 0.0 for floor in floors))
     plots = []
     for against in ("base", "control"):
         for metric in metric_order(study.comparison.primary):
@@ -53,8 +54,8 @@ def _floor_points(floor: NoiseFloor | None, metric: str) -> float | None:
     return 100.0 * flips / floor.n
 
 
-def _limits(comparisons: list[ArmComparison], floor: float | None) -> tuple[float, float]:
-    values = [0.0, floor or 0.0, -(floor or 0.0)]
+def _limits(comparisons: list[ArmComparison], floor: float) -> tuple[float, float]:
+    values = [floor, -floor]
     for c in comparisons:
         values += [c.difference_points, *c.seed_differences_points, *(c.interval_points or ())]
     low, high = min(values), max(values)
@@ -100,9 +101,8 @@ def _frame(axes: Axes, limits: tuple[float, float], rows: int) -> None:
 
 def _row(axes: Axes, row: int, c: ArmComparison, style: ArmStyle) -> None:
     label = f"{c.arm} (control)" if style.control else c.arm
-    words = f"{points(c.difference_points)}  [{span(c.interval_points)}]" if c.interval_points else (
-        f"{points(c.difference_points)}  (one seed, no interval)"
-    )  # fmt: skip
+    told = f"[{span(c.interval_points)}]" if c.interval_points else "(no interval)"
+    words = f"{points(c.difference_points)} {told}"
     across = axes.get_yaxis_transform()
     place: dict[str, Any] = {
         "transform": across,
@@ -113,8 +113,9 @@ def _row(axes: Axes, row: int, c: ArmComparison, style: ArmStyle) -> None:
     axes.text(1.0, row - 0.36, words, ha="right", color=MUTED, fontsize=10, **place)
     if c.interval_points:
         axes.plot(
-            c.interval_points, [row, row], color=style.stand_in, linewidth=2.2, solid_capstyle="butt",
-            linestyle=(0, style.dash) if style.control else "-", marker="|", markersize=9, zorder=2,
+            c.interval_points, [row, row], color=style.stand_in, linewidth=2.2,
+            solid_capstyle="butt", linestyle=(0, style.dash) if style.control else "-", marker="|",
+            markersize=9, zorder=2,
         )  # fmt: skip
     axes.plot(
         c.seed_differences_points, [row + SEED_LIFT] * len(c.seed_differences_points), "o",
@@ -129,7 +130,8 @@ def _row(axes: Axes, row: int, c: ArmComparison, style: ArmStyle) -> None:
 def _describe(rows: list[ArmComparison], confidence: float, floor: float | None) -> str:
     level = f"{100 * confidence:g} % interval"
     parts = [
-        f"{c.arm}: {points(c.difference_points)} points, {level} {span(c.interval_points)} ({c.verdict})"
+        f"{c.arm}: {points(c.difference_points)} points, {level} {span(c.interval_points)}, "
+        f"{c.verdict}"
         for c in rows
     ]
     band = (

@@ -26,13 +26,11 @@ from ahalab.report.provenance import (
     run_table,
     selection_sentence,
 )
+from ahalab.report.run_tables import ablation_tables, diagnostics_table, reading_table
 from ahalab.report.sources import Study, read_study
 from ahalab.report.tables import (
-    ablation_tables,
     adapter_table,
-    diagnostics_table,
     ordered_arms,
-    reading_table,
     verdict_table,
 )
 from ahalab.report.wording import visible
@@ -127,7 +125,7 @@ def _policy(script: str) -> str:
 
 
 def _claims_json(study: Study, root: str) -> Markup:
-    """Return what binds the page to claims.json; `<` is escaped, so that no text can end the element."""
+    """Return what binds the page to claims.json; without `<`, so that no text ends the element."""
     bound = {
         "root": root,
         "plan_digest": study.plan_digest,

@@ -16,13 +16,14 @@ from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table, metric_order
 from ahalab.report.wording import number, points
 
-WIDTH = 470
+WIDTH = 420
 BAR = 17  # SVG units per seed
+LEFT, RIGHT = 1.5, 1.22  # reach of the axis, in longest bars: room for counts and seeds
 GROUP_GAP = 1.6  # bars of room above each arm, for its name
 
 
 def paired_bars(study: Study) -> tuple[Figured, ...]:
-    """Return one chart per reading, on one scale; none where pairs are undefined (several samples)."""
+    """Return one chart per reading, on one scale; none where pairs are undefined (k > 1)."""
     pairs = [c for c in study.comparison.adapters if c.gained is not None and c.lost is not None]
     if not pairs:
         return ()
@@ -85,7 +86,7 @@ def _places(rows: list[AdapterComparison]) -> list[float]:
 
 
 def _frame(axes: Axes, reach: int, height: float) -> None:
-    axes.set_xlim(-1.5 * reach, 1.22 * reach)
+    axes.set_xlim(-LEFT * reach, RIGHT * reach)
     axes.set_ylim(height, 0.0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -93,7 +94,8 @@ def _frame(axes: Axes, reach: int, height: float) -> None:
     axes.grid(axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, symmetric=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):g}"))
-    axes.set_xlabel("← lost\u2003\u2003\u2003questions\u2003\u2003\u2003gained →")
+    label = "← lost\u2003\u2003\u2003questions\u2003\u2003\u2003gained →"
+    axes.set_xlabel(label, x=LEFT / (LEFT + RIGHT))
 
 
 def _bar(axes: Axes, place: float, row: AdapterComparison, reach: int) -> None:

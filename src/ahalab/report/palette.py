@@ -1,7 +1,8 @@
 """One colour, dash and marker per arm, told apart without colour, in light and in dark.
 
-Colours are Okabe and Ito's (2008, "Color Universal Design"); the style sheet holds their values. A chart is
-drawn with stand-ins, each replaced by a variable of the style sheet, so that one drawing serves both modes.
+Colours are Okabe and Ito's (2008, "Color Universal Design"); the style sheet holds their values. A
+chart is drawn with stand-ins, each replaced by a variable of the style sheet, so that one drawing
+serves both modes.
 """
 
 from __future__ import annotations

@@ -94,7 +94,8 @@ def _required(path: Path, kind: type[R], command: str) -> R:
     record = _optional(path, kind)
     if record is None:
         raise InputError(
-            f"{path}: expected a {kind.__name__} record, found no file. Run `ahalab {command}` first."
+            f"{path}: expected a {kind.__name__} record, found no file. "
+            f"Run `ahalab {command}` first."
         )
     return record
 

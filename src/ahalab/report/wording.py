@@ -1,4 +1,4 @@
-"""How numbers and foreign text are written: figures rounded for reading, hostile text made visible."""
+"""How numbers and foreign text are written: rounded for reading, hostile text made visible."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def plain(text: str) -> str:
 
 
 def visible(text: str, *, lines: bool = True) -> Markup:
-    """Return foreign text as HTML: escaped, with control, bidi and invisible characters written out.
+    """Return foreign text as HTML: escaped; control, bidi and invisible characters written out.
 
     Args:
         text: Anything a model, a task or a plan wrote.

@@ -12,13 +12,14 @@ from ahalab.scoring.statements import Statement, find_statements
 from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
 
 _TENTATIVE = re.compile(
-    r"\b(?:could|might|may|maybe|perhaps|possibly|either|or)\b[^.\n]{0,40}$", re.IGNORECASE
+    r"\b(?:could|might|may|maybe|perhaps|possibly|either|alternatively|or)\b[^.\n]{0,40}$",
+    re.IGNORECASE,
 )
 _TURN = re.compile(
     r"\b(?:wait|actually|hold on|hmm+|oops|no, |(?:is|was) (?:wrong|incorrect)|let me re)",
     re.IGNORECASE,
 )
-_MAX_UNREADABLE = 1_000  # statements walked back over, from the last, before giving up
+_MAX_UNREADABLE = 200  # statements walked back over, from the last, before giving up
 _MATH_OPENS = re.compile(r"[\s*:]*(?:\$\$?|\\\(|\\\[)")
 _MATH_CLOSES = re.compile(r"\$|\\\)|\\\]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -95,12 +96,12 @@ def _read(text: str, task: str, statement: Statement) -> Value | None:
     )
     if task == "gsm8k":
         return read_number_statement(text, start, end, prose)
-    if statement.rule in ("statement", "correction"):
-        return read_prose_latex(text, start, end)
+    if task == "math" and statement.rule in ("statement", "correction"):
+        return _read_prose_latex(text, start, end)
     return read_latex_statement(text, start, end)
 
 
-def read_prose_latex(text: str, start: int, end: int) -> Value | None:
+def _read_prose_latex(text: str, start: int, end: int) -> Value | None:
     """Read LaTeX stated in prose: the mathematics that it leads with, else a number, else all."""
     segment = _MATH_OPENS.match(text, start, end)
     if segment is not None:
@@ -121,6 +122,7 @@ def _offered(
     if last.rule == "correction":
         return False
     between = text[before.end : last.start]
+    between += text[last.value_start : value.start]
     listed = len(between) < 200 and not _LETTER.search(between)
     tentative = _TENTATIVE.search(text, max(before.end, last.start - 60), last.start)
     if not listed and tentative is None:

@@ -74,6 +74,9 @@ def solves(expression: str, gold: CountdownGold) -> bool:
     Raises:
         ExpressionError: The text is no expression of the allowed grammar, or exceeds the bounds.
     """
+    expression = expression.strip(_WRAPPING)
+    if expression.startswith(("\\(", "\\[")) and expression.endswith(("\\)", "\\]")):
+        expression = expression[2:-2]
     left, equals, right = expression.strip(_WRAPPING).rstrip(".").partition("=")
     value, used = evaluate(left)
     if equals and evaluate(right)[0] != gold.target:

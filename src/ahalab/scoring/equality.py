@@ -17,17 +17,18 @@ from ahalab.scoring.numbers import Number, read_number
 from ahalab.scoring.text import clean_gold
 
 LatexEqual = Callable[[str, str], bool]
-"""Decides two LaTeX answers, (stated, gold); raises what it likes, the caller handles it."""
+"""Decides whether two LaTeX answers, (stated, gold), are equal."""
 
 ROUNDED_PLACES = 3
 """A gold with at least this many decimal places may be a rounding."""
 
-_SPACES = re.compile(r"\\[,;:! ]|\s+")
+_SPACES = re.compile(r"(?<!\\)\\[,;:! ]|\s+")
 _SHORT_FRACTION = re.compile(r"\\frac(\d)(\d)")
 _ASSIGNED = re.compile(r"^[A-Za-z](?:_\{?\w\}?)?\s*(?:=|\\in\b)\s*(?=\S)")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 _JOIN = re.compile(r",|;|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])")
 _HUGE_POWER = re.compile(r"\^\s*\{?\(?\{?\s*\d+\s*\^|\^\s*\{?\s*\d{5,}")
+_CHOICE = re.compile(r"\([A-Z]\)")
 _MAX_PARTS = 50
 _MAX_GOLD_WORDS = 4
 
@@ -86,7 +87,7 @@ def read_math_gold(gold: str) -> Gold | None:
     if len(_WORD.findall(bare)) > _MAX_GOLD_WORDS or "nan" in bare.lower().split():
         return None
     brackets, parts = _parts(bare)
-    number = read_number(bare) if len(parts) == 1 else None
+    number = read_number(_unassigned(bare)) if len(parts) == 1 else None
     if number is not None and number.value is None:
         return None
     return Gold(bare, number, parts, brackets)
@@ -115,7 +116,7 @@ def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -
     if len(parts) > 1 or len(gold.parts) > 1:
         if _equal_parts(brackets, parts, gold):
             return True
-    elif normal(bare) == normal(gold.text) or normal(_unassigned(bare)) == normal(gold.text):
+    elif normal(bare) == normal(gold.text) or _same_unassigned(bare, gold.text):
         return True
     return latex_equal(stated, gold.text) if latex_equal is not None else False
 
@@ -134,7 +135,15 @@ def normal(text: str) -> str:
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text)
     for command in ("\\dfrac", "\\tfrac", "\\cfrac"):
         text = text.replace(command, "\\frac")
-    return re.sub(r"\{(\w)\}", r"\1", text)
+    text = re.sub(r"\{(\w)\}", r"\1", text)
+    return text[1:-1] if _CHOICE.fullmatch(text) else text
+
+
+def _same_unassigned(stated: str, gold: str) -> bool:
+    """Compare where one side names a variable (`x = 5`) and the other does not (`5`)."""
+    if _ASSIGNED.match(stated) and _ASSIGNED.match(gold):
+        return False
+    return normal(_unassigned(stated)) == normal(_unassigned(gold))
 
 
 def _unassigned(text: str) -> str:

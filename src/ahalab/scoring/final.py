@@ -9,7 +9,6 @@ from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.region import Region
 from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
 
-_SENTENCE = re.compile(r"[^\n]+")
 _BREAK = re.compile(r"[.!?](?=\s|$|[*)])|。|।")
 _RESTATED = re.compile(
     r"\b(?:the (?:problem|question|task|exercise) (?:says|asks|states|is|wants)"
@@ -17,8 +16,10 @@ _RESTATED = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s")
+_DIGIT = re.compile(r"\d")
 _FOOTER = re.compile(r"\s*[([]?(?:step|page|part)\s\d+ of \d+", re.IGNORECASE)
 _MATH = re.compile(r"\$\$?([^$\n]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_RATIO = re.compile(r"(?<![\d:])\d{1,9}\s?:\s?\d{1,9}(?![\d:])")
 _MAX_LINES = 500  # walked back over, from the end
 
 
@@ -61,6 +62,9 @@ def _read(text: str, start: int, end: int, task: str) -> tuple[Value, str] | Non
             group = segments[-1].lastindex or 1
             value = read_latex_statement(text, *segments[-1].span(group))
             return None if value is None else (value, "final_sentence")
+        ratio = _RATIO.search(text, start, end)
+        if ratio is not None:
+            return Value(ratio.start(), ratio.end(), "latex"), "final_sentence"
     number = read_number_statement(text, start, end, prose=True)
     if number is None:
         return None
@@ -81,16 +85,17 @@ def _lists_numbers(text: str, start: int, end: int) -> bool:
 
 
 def _sentences_backwards(text: str, region: Region) -> Iterator[tuple[int, int]]:
+    """Walk the sentences from the last; a list counts after the line that states its total."""
     walked, end = 0, region.start + len(text[region.start : region.end].rstrip())
     items: list[tuple[int, int]] = []
     while end > region.start and walked < _MAX_LINES:
         start = max(text.rfind("\n", region.start, end) + 1, region.start)
         walked += 1
-        if _ITEM.match(text, start, end):
-            items.append((start, end))
-        else:
-            stated_by_list = not text[start:end].rstrip().endswith(":")
-            if items and stated_by_list and text[start:end].strip():
+        item = _ITEM.match(text, start, end)
+        if item is not None:
+            items += _split(text, item.end(), end)
+        elif line := text[start:end].strip():
+            if items and not (line.endswith(":") and _DIGIT.search(line)):
                 yield from items
                 items = []
             yield from _split(text, start, end)

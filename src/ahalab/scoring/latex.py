@@ -13,7 +13,7 @@ MAX_LATEX = 2_000
 
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|textstyle|limits|big|Big|bigg|Bigg|quad|qquad)(?![A-Za-z])"
-    r"|\\[!,;: ]|\$\$|\\[()\[\]](?!\w*\\\\)"
+    r"|(?<!\\)\\[!,;: ]|\$\$|\\[()\[\]](?!\w*\\\\)"
 )
 _WRAPPER = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boldsymbol|bm|emph|textnormal"

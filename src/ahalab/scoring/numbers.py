@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,24 +39,36 @@ class FoundNumber:
     number: Number
 
 
-_DIGITS = r"(?:\d+(?:,\d+)*(?:\.\d+)?|\.\d+)"
-_SCALE = r"(?:[eE][-+]?\d+(?!\w)|\s?[×*]\s?10\s?(?:\^|\*\*)\s?[-+]?\d+(?![\d.*^]))"
+_VULGAR = "[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+_DIGITS = (
+    r"(?:\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234,50
+    r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # 1.234.567
+    r"|\d{1,3}(?: \d{3}){2,}(?!\d)"  # 1 234 567
+    rf"|\d+(?:,\d+)*(?:\.\d+)?|\.\d+|{_VULGAR})"
+)
+_SCALE_WORDS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALE = (
+    r"(?:[eE][-+]?\d+(?!\w)|\s?[×*]\s?10\s?(?:\^|\*\*)\s?[-+]?\d+(?![\d.*^])"
+    r"|\s(?:hundred|thousand|million|billion|trillion)\b)"
+)
 _CURRENCY = r"(?:(?:USD?|Rs\.?)\s?|\\)?[$€£¥₹]\s?"
 _NUMBER = re.compile(
     rf"(?<![A-Za-z0-9_])(?<!\d[.,])"  # not inside a word or another number
-    rf"(?P<sign>(?<![\w)\]}}%])[-+](?=[\d.$€£¥₹\\]))?"  # after a digit it is an operator
+    rf"(?P<sign>(?<![\w)\]}}%])[-+](?=[\d.$€£¥₹\\])"
+    rf"|(?<![\d)] )(?:minus|negative) (?=[\d$]))?"  # after a digit it is an operator
     rf"(?:{_CURRENCY})?(?P<inner>-(?=[\d.]))?"
     rf"(?P<first>{_DIGITS})"
     rf"(?:(?P<scale>{_SCALE})"
     rf"|\s?/\s?(?P<below>\d+(?:\.\d+)?)"
-    rf"| (?P<above>\d+)/(?P<part>\d+))?"
+    rf"| (?P<above>\d+)/(?P<part>\d+)|\s?(?P<vulgar>{_VULGAR}))?"
     rf"(?P<percent>\s?\\?%|\s?percent\b)?"
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d+)?")
+_CONTINENTAL = re.compile(r"\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:\.\d{3}){2,}")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})|0,\d+")
 _OPERATOR = r"(?:\*\*|[*^×÷+/xX]|times|plus|minus|divided by|multiplied by)"
-_EXPRESSION_AHEAD = re.compile(rf"\s?{_OPERATOR}\s?[-({{]?\s?\d|\s-\s\d")
-_EXPRESSION_BEHIND = re.compile(rf"[\d)}}]\s?{_OPERATOR}\s?[({{]?$|[\d)}}]\s-\s$")
+_EXPRESSION_AHEAD = re.compile(rf"\s?{_OPERATOR}\s?[-({{]?\s?\d|\s-\s\d|:\d")
+_EXPRESSION_BEHIND = re.compile(rf"[\d)}}]\s?{_OPERATOR}\s?[({{]?$|[\d)}}]\s-\s$|\d:$")
 _UNIT = re.compile(r"\s{0,3}(?:[A-Za-z°][A-Za-z°²³'’./ -]*(?:\^?\{?[23]\}?)?)?[.!]?")
 _ATTACHED_VARIABLE = re.compile(r"[a-zA-Z](?![A-Za-z])|\s{1,3}[xyznkie](?![A-Za-z])")
 _SPACED = re.compile(r"([-+]?[$€£]?\d{1,3}(?: \d{3})+)(?![ ]?[\d/])")
@@ -156,6 +169,9 @@ def read_gold(gold: str) -> Number | None:
 
 def _from_match(match: re.Match[str]) -> Number | None:
     digits = match["first"]
+    if _CONTINENTAL.fullmatch(digits):
+        digits = digits.replace(".", "").replace(",", ".")
+    digits = digits.replace(" ", "")
     if "," in digits:
         if _THOUSANDS.fullmatch(digits):
             digits = digits.replace(",", "")
@@ -163,7 +179,7 @@ def _from_match(match: re.Match[str]) -> Number | None:
             digits = digits.replace(",", ".")
         else:
             return None
-    negative = match["sign"] == "-" or match["inner"] is not None
+    negative = match["sign"] not in (None, "+") or match["inner"] is not None
     percent = match["percent"] is not None
     _, _, places = digits.partition(".")
     value = _exact(match, digits)
@@ -173,7 +189,7 @@ def _from_match(match: re.Match[str]) -> Number | None:
 
 
 def _exact(match: re.Match[str], digits: str) -> Fraction | None:
-    value = _decimal(digits)
+    value = _vulgar(digits) if digits in _VULGAR else _decimal(digits)
     if value is None:
         return None
     if match["scale"] is not None:
@@ -181,6 +197,8 @@ def _exact(match: re.Match[str], digits: str) -> Fraction | None:
     if match["below"] is not None:
         below = _decimal(match["below"])
         return value / below if below else None
+    if match["vulgar"] is not None:
+        return value + _vulgar(match["vulgar"])
     if match["above"] is not None:
         above, part = _decimal(match["above"]), _decimal(match["part"])
         return value + above / part if above is not None and part else None
@@ -197,7 +215,15 @@ def _decimal(digits: str) -> Fraction | None:
     return Fraction(int(whole + places), 10 ** len(places))
 
 
+def _vulgar(sign: str) -> Fraction:
+    above, _, below = unicodedata.normalize("NFKC", sign).partition("\u2044")
+    return Fraction(int(above), int(below))
+
+
 def _scaled(value: Fraction, scale: str) -> Fraction | None:
+    word = _SCALE_WORDS.get(scale.strip())
+    if word is not None:
+        return value * Fraction(10**word)
     exponent = scale[1:] if scale[0] in "eE" else re.split(r"\^|\*\*", scale)[-1]
     power = _bounded_int(exponent)
     if power is None:

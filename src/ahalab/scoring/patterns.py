@@ -7,7 +7,7 @@ from functools import lru_cache
 
 PREFIX = "pattern:"
 MAX_PATTERN = 300
-PATTERN_TAIL = 1_000
+PATTERN_TAIL = 600
 """Characters at the end of a response that a pattern is matched against: a pattern of two unbounded
 quantifiers can take the cube of a length."""
 

@@ -11,7 +11,8 @@ _ANSWER_START = "<answer>"
 _SPECIAL = re.compile(r"<\|[A-Za-z_ ]{1,40}\|>|</s>|<eos>|<end_of_turn>")
 NEW_QUESTION = re.compile(
     r"^[^\S\n]*[*#]{0,4}\s?(?:(?:new |next |another )?(?:question|problem|exercise|example)\b"
-    r"\s?\d{0,4}|q\d{0,4}|human|user|instruction)\s?[*]{0,2}\s?[:.]",
+    r"\s?\d{0,4}|q\d{0,4}|human|user|instruction)\s?[*]{0,2}\s?[:.]"
+    r"|^[^\S\n]*(?:#{1,4}|\*\*)\s?(?:question|problem|exercise|example)\b[^\n]{0,12}$",
     re.MULTILINE | re.IGNORECASE,
 )
 

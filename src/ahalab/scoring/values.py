@@ -43,9 +43,15 @@ _BETWEEN = re.compile(r"\bbetween\s[$*`(]{0,3}$", re.IGNORECASE)
 _MARKS = r"[\s*_`$]*"
 _JOINED = re.compile(
     rf"{_MARKS}(?:(?:[A-Za-z%]{{1,12}}\s)?{_MARKS}"
-    r"(?:(?P<or>,?\s?\b(?:or|and/or|versus|vs\.?)\b|/)|(?P<range>\bto\b|-|\u2013)"
+    r"(?:(?P<or>,?\s?\(?\b(?:or|and/or|versus|vs\.?)\b|/)|(?P<range>\bto\b|-|\u2013)"
     r"|,\s?and\b|,|;|\band\b|&|\|)"
     rf"{_MARKS}(?:maybe |perhaps |possibly |even )?)?{_MARKS}"
+)
+_OR_BEFORE = re.compile(r"\bor\s[$*`(]{0,3}$", re.IGNORECASE)
+_DOUBT = re.compile(r"\b(?:might|could|may|maybe|perhaps|possibly|alternatively)\b", re.IGNORECASE)
+_OPENING = re.compile(
+    r"\s*(?:after|with|in|for|on|if|when|since|because|by|at|given|out of|of|before|from)\b.*?,\s",
+    re.IGNORECASE,
 )
 _ASIDE = re.compile(r"[,;(]\s?[A-Za-z]|\b(?:since|because|as|where|given|check)\b", re.IGNORECASE)
 _COMPOUND = re.compile(
@@ -92,18 +98,18 @@ def read_number_statement(text: str, start: int, end: int, prose: bool) -> Value
     if end - start > MAX_STATEMENT:
         return Value(start, end, "unreadable")
     bare = plain(content) if "\\" in content else content
-    value = _leading(bare) or _equated(bare) or (_chosen(bare) if prose else None)
+    concluded = prose and _concludes(bare)
+    value = (
+        (None if concluded else _leading(bare))
+        or _equated(bare)
+        or (_chosen(bare) if prose else None)
+    )
     if value is None:
         return None
     if bare is content:
         return Value(value.start + start, value.end + start, value.kind, value.number)
     first, last = _trim(content, start)  # positions in plain text cannot be traced back
     return Value(first, last, value.kind, value.number)
-
-
-def read_final_sentence(text: str, start: int, end: int) -> Value | None:
-    """Read the value of a response's last sentence, where nothing is stated more clearly."""
-    return read_number_statement(text, start, end, prose=True)
 
 
 def read_latex_statement(text: str, start: int, end: int) -> Value | None:
@@ -141,6 +147,12 @@ def _leading(content: str) -> Value | None:
     if equals >= 0 and not _ASIDE.search(content, found[0].end, equals):
         return None
     return _value(content, found, found[0])
+
+
+def _concludes(content: str) -> bool:
+    """Say whether a sentence goes on to conclude with an equation ("4/5 of them, so ... = 160")."""
+    cue = _CONCLUSION.search(content)
+    return cue is not None and content.find("=", cue.end()) >= 0
 
 
 def _rejected(content: str, lead: int, found: FoundNumber) -> bool:
@@ -189,6 +201,9 @@ def _value(content: str, stated: Sequence[FoundNumber], chosen: FoundNumber) -> 
 
 def _concluded(content: str, stated: Sequence[FoundNumber]) -> FoundNumber:
     starts = [cue.end() for cue in _CONCLUSION.finditer(content) if cue.end() <= stated[-1].start]
+    opening = _OPENING.match(content)
+    if opening is not None and opening.end() <= stated[-1].start:
+        starts.insert(0, opening.end())
     for start in [*reversed(starts[-20:]), 0]:
         clause = [f for f in stated if f.start >= start]
         candidate = next((f for f in clause if not _is_context(content, f)), clause[-1])
@@ -219,6 +234,8 @@ def _compound(content: str, stated: Sequence[FoundNumber], chosen: FoundNumber) 
 def _hedged(content: str, stated: Sequence[FoundNumber], chosen: FoundNumber) -> bool:
     """Say whether other values are offered beside the chosen one ("18 or 20", "5, 6 or 7")."""
     at = stated.index(chosen)
+    if _OR_BEFORE.search(content, max(0, chosen.start - 8), chosen.start):
+        return True
     if at:
         before = stated[at - 1]
         join = _JOINED.fullmatch(content, before.end, chosen.start)
@@ -226,7 +243,8 @@ def _hedged(content: str, stated: Sequence[FoundNumber], chosen: FoundNumber) ->
             between = _BETWEEN.search(content, max(0, before.start - 16), before.start)
             return join["or"] is not None or between is not None
     for left, right in zip(stated[at:], stated[at + 1 :], strict=False):
-        if _JOINED.fullmatch(content, left.end, right.start) is None:
+        joined = _JOINED.fullmatch(content, left.end, right.start)
+        if joined is None and not _DOUBT.search(content, left.end, min(right.start, left.end + 80)):
             return False
         if left.number.value != right.number.value:
             return True

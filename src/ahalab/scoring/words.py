@@ -17,6 +17,9 @@ _TENS = {
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _WORD = rf"(?:{'|'.join(sorted([*_UNITS, *_TENS, *_SCALES, 'hundred'], key=len, reverse=True))})"
 _RUN = re.compile(rf"\b{_WORD}(?:(?:[ -]|,\s|\s?-\s?| and ){_WORD}){{0,30}}\b", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"\b(?:no|any|every|each|this|that|the|which|last|first|another|some)\s$", re.IGNORECASE
+)
 _UNIT = re.compile(r"(?:\s?[A-Za-z]+){0,4}[.!]?")
 
 
@@ -32,6 +35,10 @@ def find_words(text: str) -> list[tuple[int, int, int]]:
     """
     found = []
     for run in _RUN.finditer(text):
+        if run.group().lower() == "one" and _PRONOUN.search(
+            text, max(0, run.start() - 10), run.start()
+        ):
+            continue
         value = _value(_split(run.group()))
         if value is not None:
             found.append((run.start(), run.end(), value))

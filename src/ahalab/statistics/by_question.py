@@ -31,6 +31,8 @@ from ahalab.statistics.inputs import (
 )
 from ahalab.statistics.interval import Interval, clipped
 
+DUST = 1e-28  # SE^2 below this is rounding: subtracting a mean from equal values leaves some
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionEstimate:
@@ -175,8 +177,7 @@ def cluster_error(values_N: FloatArray, index: IntArray, groups: int) -> float |
         return None
     deviations = np.bincount(index, weights=values_N - values_N.mean(), minlength=groups)
     square = groups / (groups - 1) * float(deviations @ deviations) / values_N.size**2
-    # Subtracting the mean leaves rounding dust where every value is the same.
-    return math.sqrt(square) if square > 1e-28 else 0.0
+    return math.sqrt(square) if square > DUST else 0.0
 
 
 def t_interval_and_p(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import statistics as stdlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ahalab.records.diagnostics import Diagnostics, Trend
 from ahalab.records.rollout import Rollout
@@ -21,14 +24,20 @@ from ahalab.statistics.training import (
 DEAD_RUN_FRACTION = 0.95  # of groups without any difference in reward
 TRUNCATED_FRACTION = 0.2  # of the last rollouts
 REWARD_RISE = 0.1  # in reward, from the first to the last fifth
+RISE_ERRORS = 2.0  # standard errors of that rise: a short run's reward moves by chance
 FLAT = 0.02  # accuracy that rose by less than this is flat
 ENTROPY_LEFT = 0.2  # of the entropy at the start
 COARSE_GROUP = 4
 
 
+def _fifth(steps: Sequence[Step]) -> int:
+    """Return how many steps a fifth of a run is, at least one."""
+    return max(1, len(steps) // 5)
+
+
 def _trend(steps: Sequence[Step], figure: Callable[[Step], float | None]) -> Trend:
     """Return the mean of a figure over the first and over the last fifth of the steps."""
-    width = max(1, len(steps) // 5)
+    width = _fifth(steps)
 
     def over(part: Sequence[Step]) -> float | None:
         return mean(v for s in part if (v := figure(s)) is not None)
@@ -53,7 +62,7 @@ def diagnose(
         effect_norm: Frobenius norm of the adapter's scaled B @ A; None when it is not at hand.
     """
     groups = groups_of(rollouts)
-    trends = {
+    trends: dict[str, Any] = {
         "reward": _trend(steps, lambda s: s.reward_mean),
         "strict": _trend(steps, lambda s: s.strict_fraction),
         "lenient": _trend(steps, lambda s: s.lenient_fraction),
@@ -77,20 +86,40 @@ def diagnose(
         wrong_advantage_fraction=wrong_advantage_fraction(rollouts),
         reflection_fraction=fraction(rollouts, lambda r: bool(r.reflection)),
         adapter_effect_norm=effect_norm,
-        alarms=_alarms(trends, dead, min((len(g) for g in groups), default=0), effect_norm),
+        alarms=_alarms(trends, dead, groups, _rise_error(steps, groups), effect_norm),
     )
 
 
+def _rise_error(steps: Sequence[Step], groups: Sequence[Sequence[Rollout]]) -> float | None:
+    """Return the standard error of the reward's rise from the first to the last fifth.
+
+    The unit is the group: its rollouts share a prompt, so they are not independent. None when a
+    fifth has fewer than two groups, which leaves the error unknown.
+    """
+    width, square = _fifth(steps), 0.0
+    for part in (steps[:width], steps[-width:]):
+        made = {s.step - 1 for s in part}  # a rollout counts the steps done before it
+        means = [mean(r.reward for r in g) or 0.0 for g in groups if g[0].step in made]
+        if len(means) < 2:
+            return None
+        square += stdlib.variance(means) / len(means)
+    return math.sqrt(square)
+
+
 def _alarms(
-    trends: dict[str, Trend], dead: float | None, group: int, effect_norm: float | None
+    trends: dict[str, Trend],
+    dead: float | None,
+    groups: Sequence[Sequence[Rollout]],
+    rise_error: float | None,
+    effect_norm: float | None,
 ) -> tuple[Alarm, ...]:
     found = [
         _dead_run(dead),
         _truncation(trends["truncated"]),
-        _reward_without_accuracy(trends),
+        _reward_without_accuracy(trends, rise_error),
         _entropy_collapse(trends["entropy"]),
         _nothing_learned(effect_norm),
-        _coarse_group(group),
+        _coarse_group(min((len(g) for g in groups), default=0)),
     ]
     return tuple(alarm for alarm in found if alarm is not None)
 
@@ -101,7 +130,7 @@ def _dead_run(dead: float | None) -> Alarm | None:
     return Alarm(
         name="dead_run",
         evidence=f"in {dead:.0%} of groups every reward was equal, so they taught nothing",
-        remedy="use prompts of middling difficulty, a larger group, or a reward with more than two values",
+        remedy="use prompts of middling difficulty, larger groups, or a reward of more values",
     )
 
 
@@ -115,17 +144,23 @@ def _truncation(truncated: Trend) -> Alarm | None:
     )
 
 
-def _reward_without_accuracy(trends: dict[str, Trend]) -> Alarm | None:
+def _reward_without_accuracy(trends: dict[str, Trend], error: float | None) -> Alarm | None:
+    """Raise when the reward rose, by more than chance explains, and accuracy did not.
+
+    Without the standard errors a placebo's reward "rises" by 0.1 in every few short runs.
+    """
     reward, strict, lenient = (_rise(trends[n]) for n in ("reward", "strict", "lenient"))
-    if reward is None or strict is None or lenient is None or reward < REWARD_RISE:
+    if reward is None or strict is None or lenient is None or error is None:
+        return None
+    if reward < max(REWARD_RISE, RISE_ERRORS * error):
         return None
     flat = [n for n, rise in (("strict", strict), ("lenient", lenient)) if rise < FLAT]
     if not flat:
         return None
     return Alarm(
         name="reward_without_accuracy",
-        evidence=f"reward rose by {reward:.2f} while {' and '.join(flat)} accuracy changed by "
-        f"{strict:+.2f} and {lenient:+.2f} (strict, lenient)",
+        evidence=f"reward rose by {reward:.2f} (standard error {error:.2f}) while "
+        f"{' and '.join(flat)} accuracy did not rise: strict {strict:+.2f}, lenient {lenient:+.2f}",
         remedy="read completions of high reward; pay for the answer before paying for its form",
     )
 
@@ -146,16 +181,21 @@ def _nothing_learned(effect_norm: float | None) -> Alarm | None:
     return Alarm(
         name="nothing_learned",
         evidence="the adapter changes no weight: B @ A is zero in every module",
-        remedy="check lora_alpha, target_modules, the learning rate, and that some group has a gradient",
+        remedy="check lora_alpha, target_modules, learning_rate, and groups without a gradient",
     )
 
 
 def _coarse_group(group: int) -> Alarm | None:
     if group >= COARSE_GROUP or group == 0:
         return None
+    coarse = (
+        "advantages, divided by the group's deviation, are +-0.7 whatever the gap in reward"
+        if group == 2
+        else "so few rewards make a coarse baseline"
+    )
     return Alarm(
         name="group_below_4",
-        evidence=f"groups of {group}: advantages are near +-0.7 whatever the gap in reward",
+        evidence=f"groups of {group}: {coarse}",
         remedy="set grpo.num_generations to 4 or more",
     )
 

@@ -97,8 +97,8 @@ def detectable_difference(
 ) -> float | None:
     """Smallest difference that the test finds with the given power, exactly.
 
-    Planned with the exact test unless told otherwise, as published tables are: it asks for some 0.1 to
-    0.4 points more than the mid-p test that decides later.
+    Planned with the exact test unless told otherwise, as published tables are: it asks for some 0.1
+    to 0.4 points more than the mid-p test that decides later.
 
     Args:
         discordance: psi, the share of pairs that are gained or lost, in (0, 1].

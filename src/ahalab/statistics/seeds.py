@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from ahalab.statistics.by_question import cluster_error
+from ahalab.statistics.by_question import DUST, cluster_error
 from ahalab.statistics.combined_error import Part, half_width, two_sided_p
 from ahalab.statistics.inputs import (
     FloatArray,
@@ -197,12 +197,12 @@ def _estimate(
     square = max(questions_error**2, seeds_square, questions_error**2 + seeds_square - rest_square)
     estimate = replace(
         estimate,
-        standard_error=math.sqrt(square) or None,
+        standard_error=math.sqrt(square) if square > DUST else None,
         seeds_error=math.sqrt(seeds_square),
         rest_error=math.sqrt(rest_square),
         degrees_of_freedom=min(part.degrees for part in parts),
     )
-    if square == 0.0:  # nothing varies: no error to judge by
+    if square <= DUST:  # nothing varies: no error to judge by
         return estimate
     parts.append(Part(questions_error**2, groups - 1))
     width = half_width(parts, 1.0 - confidence)

@@ -1,4 +1,4 @@
-"""What a generation batch and a whole run did, recomputed from rollouts; never taken from the trainer."""
+"""What a generation batch and a run did, recomputed from rollouts, never the trainer's word."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def zero_variance(group: Sequence[Rollout]) -> bool:
 
 
 def wrong_advantage_fraction(rollouts: Sequence[Rollout]) -> float | None:
-    """Return the share of all positive advantage that falls on answers the evaluation scorer calls wrong.
+    """Return the share of all positive advantage that falls on wrong answers (lenient reading).
 
     Groups of equal reward are left out: their advantage is rounding noise over a small constant.
     None when no rollout has a positive advantage.
@@ -51,7 +51,7 @@ def wrong_advantage_fraction(rollouts: Sequence[Rollout]) -> float | None:
 
 
 def paid_though_wrong(rollout: Rollout) -> bool:
-    """Say whether the training parser calls correct what the evaluation scorer, lenient, does not."""
+    """Say whether the training parser calls correct what the lenient reading does not."""
     return rollout.historical == "correct" and rollout.lenient != "correct"
 
 
@@ -69,12 +69,13 @@ def advantages_from_rewards(rewards: Sequence[float], scale: str) -> list[float]
             not.
 
     Returns:
-        Advantages, shape (G,); None for `batch`, which needs more than the group.
+        Advantages, shape (G,); None for `batch`, which needs more than the group, and for fewer
+        than two rewards, which have no deviation.
 
     Source:
         TRL GRPOTrainer._generate_and_score_completions (mean and std over the group, ddof 1).
     """
-    if scale not in {"group", "none"}:
+    if scale not in {"group", "none"} or len(rewards) < 2:
         return None
     centre = math.fsum(rewards) / len(rewards)
     centred = [r - centre for r in rewards]

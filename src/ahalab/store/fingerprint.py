@@ -48,14 +48,15 @@ def _digest_lines(lines: list[str]) -> str:
 
 
 def base_fingerprint(folder: Path) -> str:
-    """Return the digest over every tensor of a model folder (name, dtype, shape, bytes), however sharded.
+    """Return the digest over every tensor (name, dtype, shape, bytes), however sharded.
 
     Raises:
         InputError: No safetensors there, or a damaged one.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        found = sorted(p.name for p in folder.iterdir() if p.suffix in PICKLED)
+        names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+        found = [name for name in names if name.endswith(PICKLED)]
         raise InputError(
             f"{folder}: expected model weights as safetensors, found {', '.join(found) or 'none'}. "
             "Convert them with save_pretrained(safe_serialization=True)."
@@ -119,7 +120,7 @@ def adapter_fingerprint(folder: Path) -> str:
 
 
 def adapter_effect_norm(folder: Path) -> float:
-    """Return the Frobenius norm of scaled B @ A over all modules: 0 when the adapter learned nothing.
+    """Return the Frobenius norm of scaled B @ A over all modules: 0 when nothing was learned.
 
     Raises:
         InputError: The adapter is malformed, or a tensor holds NaN or infinity.
@@ -138,11 +139,12 @@ def adapter_effect_norm(folder: Path) -> float:
         )
     scale = alpha / (rank**0.5 if config.get("use_rslora") else rank)
     total = 0.0
-    for name, a in tensors.items():
-        if not np.isfinite(a).all():
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
             raise InputError(
                 f"{folder / ADAPTER_WEIGHTS}: expected finite weights, found NaN or inf in {name}."
             )
+    for name, a in tensors.items():
         if ".lora_A." in name:
             b = tensors.get(name.replace(".lora_A.", ".lora_B."))
             if b is None:
@@ -151,7 +153,8 @@ def adapter_effect_norm(folder: Path) -> float:
                 )
             if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
                 raise InputError(
-                    f"{folder / ADAPTER_WEIGHTS}: expected lora_A (r, in) and lora_B (out, r) for {name}, "
+                    f"{folder / ADAPTER_WEIGHTS}: expected lora_A (r, in) and lora_B (out, r) "
+                    f"for {name}, "
                     f"found {a.shape} and {b.shape}."
                 )
             total += float(np.square(scale * (b.astype(np.float64) @ a.astype(np.float64))).sum())

@@ -16,8 +16,10 @@ from ahalab.errors import LockedError
 class WriterLock:
     """Holds the lock file for the life of a `with` block.
 
-    `flock` belongs to the open file, so it is released when the process dies, however it dies; a dead
-    owner's file is simply taken over. (A POSIX `lockf` lock vanishes when any descriptor of the file closes.)
+    `flock` belongs to the open file, so it is released when the process dies, however it dies; a
+    dead owner's file is simply taken over. (A POSIX `lockf` lock vanishes when any descriptor of
+    the
+    file closes.)
 
     Raises:
         LockedError: Another process holds it; the message names that process and since when.
@@ -41,7 +43,8 @@ class WriterLock:
                     f"{self.path}: expected no other writer, found {owner or 'one'}. "
                     "Wait for it to end, or stop it; then run the same command again."
                 ) from None
-            # The file may have been replaced between open and flock: the lock must be on what lies there now.
+            # The file may have been replaced between open and flock: the lock must be on what
+            # lies there now.
             if self.path.exists() and os.fstat(descriptor).st_ino == self.path.stat().st_ino:
                 break
             os.close(descriptor)

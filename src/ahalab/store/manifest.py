@@ -1,4 +1,4 @@
-"""The closed-world inventory of a study: every file with its size and sha256, and one root digest."""
+"""The closed-world inventory of a study: every file's size and sha256, and one root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DERIVED = ("report.html", "card.md")  # made from the evidence, and carrying its
 
 
 def files_below(root: Path) -> Iterator[tuple[str, Path, int]]:
-    """Yield (path relative to root, path, file mode) of everything below, in a fixed order; folders apart.
+    """Yield (relative path, path, file mode) of everything below but folders, in a fixed order.
 
     Links are not followed: what is not a plain file is for the caller to refuse.
     """
@@ -37,7 +37,7 @@ def hash_file(path: Path) -> str:
 
 
 def root_digest(plan_digest: str, evidence: tuple[ManifestEntry, ...]) -> str:
-    """Return the evidence root: the digest of the plan's digest and of every entry, in the manifest's order."""
+    """Return the evidence root: digest of the plan's digest and of every entry, in order."""
     lines = [plan_digest, *(f"{e.sha256} {e.bytes} {e.path}" for e in evidence)]
     return digest_bytes(("\n".join(lines) + "\n").encode())
 

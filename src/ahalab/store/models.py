@@ -1,4 +1,4 @@
-"""Where a plan's base model lies: the packaged organism, a folder, or a hub id brought to the cache."""
+"""Where a plan's base model lies: the packaged organism, a folder, or a hub id."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def resolve_model(spec: ModelSpec) -> Path:
         return folder
     if spec.id.startswith((".", "/", "~")) or spec.id.count("/") != 1:
         raise InputError(
-            f"model.id: expected `organism`, a model folder or a hub id (owner/name), found {spec.id!r}, "
+            "model.id: expected `organism`, a model folder or a hub id (owner/name), found "
+            f"{spec.id!r}, "
             "and no such folder exists. Mend the path."
         )
     return _fetch(spec)
@@ -55,7 +56,8 @@ def _fetch(spec: ModelSpec) -> Path:
         return Path(snapshot_download(spec.id, revision=spec.revision, allow_patterns=patterns))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         raise MissingError(
-            f"model {spec.id}: not in the local cache, and the hub can't be reached or has no such model "
+            f"model {spec.id}: not in the local cache, and the hub can't be reached or has no "
+            "such model "
             f"({type(error).__name__}). No folder of that name exists either. Go online, unset "
             "HF_HUB_OFFLINE, or set model.id to a folder."
         ) from error
@@ -74,7 +76,7 @@ def quiet_libraries() -> Iterator[None]:
 
 
 def load_model(spec: ModelSpec, folder: Path) -> Any:
-    """Return the base model in the plan's dtype, on its device; safetensors only, no code of others.
+    """Return the base in the plan's dtype, on its device; safetensors only, no remote code.
 
     Raises:
         InputError: The folder holds no loadable model.
@@ -96,7 +98,9 @@ def load_model(spec: ModelSpec, folder: Path) -> Any:
                 use_safetensors=True,
             )
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder}: expected a model, found: {str(error).splitlines()[0]}") from error
+        raise InputError(
+            f"{folder}: expected a model, found: {str(error).splitlines()[0]}"
+        ) from error
     return model.to(spec.device)
 
 

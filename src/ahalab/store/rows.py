@@ -1,7 +1,7 @@
 """Row files: JSONL with a journal beside it, committed by the batch, resumable after any kill.
 
-A row file holds rows only, so that any JSONL tool reads it. The rows of a batch are appended and flushed
-first, the journal's line after them: what the journal does not name was never committed.
+A row file holds rows only, so that any JSONL tool reads it. The rows of a batch are appended and
+flushed first, the journal's line after them: what the journal does not name was never committed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ R = TypeVar("R", bound=Record)
 
 COMPRESS_FROM_BYTES = 1 << 20  # a sealed file from this size on is kept as .jsonl.zst
 MAX_LINE_BYTES = 16 << 20
+MAX_UNPACKED_BYTES = 4 << 30  # of a compressed row file
+READ_BYTES = 1 << 20
 ZSTD_LEVEL = 12
 
 
@@ -72,19 +74,27 @@ def read_bytes(path: Path) -> bytes:
         return stored.read_bytes()
     try:
         size = _unpacked_size(stored)
+        pieces, at = [], 0
         with stored.open("rb") as file, _unpacker(file) as stream:
-            payload = stream.read(size + 1)
+            while at <= size and (piece := stream.read(READ_BYTES)):
+                pieces.append(piece)
+                at += len(piece)
     except zstandard.ZstdError as error:
         raise RecordError(f"{stored}: expected a zstandard file, found: {error}.") from error
-    if len(payload) != size:
-        raise _wrong_size(stored, size, len(payload))
-    return payload
+    if at != size:
+        raise _wrong_size(stored, size, at)
+    return b"".join(pieces)
 
 
 def _unpacked_size(stored: Path) -> int:
-    """Return the size that the frame declares; the reader alone takes a cut frame for a whole one."""
+    """Return the size the frame declares; the reader alone takes a cut frame for whole."""
     with stored.open("rb") as file:
-        return zstandard.get_frame_parameters(file.read(18)).content_size  # the largest header
+        size = zstandard.get_frame_parameters(file.read(18)).content_size  # the largest header
+    if size > MAX_UNPACKED_BYTES:  # so is a size that is not declared
+        raise RecordError(
+            f"{stored}: expected a declared size of at most {MAX_UNPACKED_BYTES} bytes, found {size}."
+        )
+    return size
 
 
 def _unpacker(file: BinaryIO) -> zstandard.ZstdDecompressionReader:
@@ -157,7 +167,8 @@ def finished(file: RowFile) -> bool:
     size = _stored_size(file.path)
     if size != state.seal.bytes:
         raise RecordError(
-            f"{file.path}: expected {state.seal.bytes} sealed bytes, found {'none' if size is None else size}. "
+            f"{file.path}: expected {state.seal.bytes} sealed bytes, found "
+            f"{'none' if size is None else size}. "
             f"Restore the file, or remove {journal_path(file.path).name} too, to write both again."
         )
     return True
@@ -250,7 +261,8 @@ class RowWriter(Generic[R]):
             )
         if size and state.head is None:  # rows follow the head: a kill can't leave them alone
             raise RecordError(
-                f"{journal_path(self.path)}: expected the journal of {size} bytes of rows, found none. "
+                f"{journal_path(self.path)}: expected the journal of {size} bytes of rows, found "
+                "none. "
                 "Restore the journal, or move the rows away."
             )
         if not self.path.exists():
@@ -281,7 +293,8 @@ class RowWriter(Generic[R]):
 
         Raises:
             ValueError: A float is NaN or infinite.
-            RecordError: A row would not read back (a whole number in a float field, text that is not
+            RecordError: A row would not read back (a whole number in a float field, text that is
+                not
                 Unicode, more than 16 MB); nothing was written.
             InputError: The disk refuses, now or before; nothing committed is lost.
         """
@@ -315,7 +328,8 @@ class RowWriter(Generic[R]):
         """Refuse to write on after a failure: the file may end in a torn row (store rule 1)."""
         if not self._sound:
             raise InputError(
-                f"{self.path}: expected no write after a failed one. Run the same command to resume."
+                f"{self.path}: expected no write after a failed one. Run the same command to "
+                "resume."
             )
         self._sound = False
         yield
@@ -333,7 +347,8 @@ class RowWriter(Generic[R]):
         if not 0 <= batches <= committed:
             raise RecordError(
                 f"{self.path}: expected at least {batches} committed batches, found {committed}. "
-                "Rows were lost after a checkpoint; restore the file, or remove its checkpoints in .work."
+                "Rows were lost after a checkpoint; restore the file, or remove its checkpoints "
+                "in .work."
             )
         if batches == committed:
             return

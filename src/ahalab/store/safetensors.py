@@ -19,7 +19,23 @@ import numpy.typing as npt
 from ahalab.errors import InputError
 
 MAX_HEADER_BYTES = 1 << 20
-ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}  # fmt: skip
+ITEM_BYTES = {
+    "F64": 8,
+    "F32": 4,
+    "F16": 2,
+    "BF16": 2,
+    "I64": 8,
+    "I32": 4,
+    "I16": 2,
+    "I8": 1,
+    "U64": 8,
+    "U32": 4,
+    "U16": 2,
+    "U8": 1,
+    "BOOL": 1,
+    "F8_E4M3": 1,
+    "F8_E5M2": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,8 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
     """Return the tensors of a file, in name order.
 
     Raises:
-        InputError: Not a safetensors file, a header over 1 MB, or tensors that do not fill the file exactly.
+        InputError: Not a safetensors file, a header over 1 MB, or tensors that do not fill the
+            file exactly.
     """
     try:
         with path.open("rb") as file:

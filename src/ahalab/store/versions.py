@@ -9,7 +9,16 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ahalab.errors import MissingError
 
-PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "tokenizers", "safetensors", "numpy")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+)
 
 
 def versions() -> dict[str, str]:
@@ -24,7 +33,7 @@ def versions() -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """Return the commit of the working folder, with `-dirty` when it was edited; None outside git."""
+    """Return the working folder's commit, `-dirty` when edited; None outside git."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],  # noqa: S607

@@ -1,1 +1,1 @@
-"""Where prompts come from: questions of a task, drawn by seed, checked for overlap, rendered to token ids."""
+"""Where prompts come from: drawn by seed, checked for overlap, rendered to token ids."""

@@ -79,7 +79,9 @@ def prepare_prompts(
                     continue
                 prompts.append(_prompt(position, question, split, ids))
             if not prompts:
-                raise InputError(f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it.")
+                raise InputError(
+                    f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it."
+                )
             file = prompt_file(plan, paths, split)
             if not finished(file):
                 write_rows(file, prompts)

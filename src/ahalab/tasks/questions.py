@@ -44,8 +44,8 @@ def load_questions(task: TaskSpec, split: Split) -> list[Question]:
     """Return every question that a split of the task offers, in file order.
 
     Raises:
-        InputError: A file is missing, empty, or has a row without question or answer (named by line).
-        MissingError: The task lives on a hub that can't be reached.
+        InputError: A file is missing, empty, or has a row without question or answer (named by
+        line). MissingError: The task lives on a hub that can't be reached.
     """
     if task.name == "arithmetic":
         count = task.train_prompts if split == "train" else task.eval_prompts
@@ -103,8 +103,10 @@ def _question(row: dict[str, Any], place: str, question_field: str, gold_field: 
     for field, value in ((question_field, question), (gold_field, gold)):
         if value is None or value == "":
             raise InputError(
-                f"{place}: expected a value in `{field}`, found {'an empty one' if value == '' else 'none'} "
-                f"(keys: {', '.join(list(row)[:8])}). Mend the row, or name the field in the plan's task."
+                f"{place}: expected a value in `{field}`, found "
+                f"{'an empty one' if value == '' else 'none'} "
+                f"(keys: {', '.join(list(row)[:8])}). Mend the row, or name the field in the "
+                "plan's task."
             )
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"{place}: expected text in `{question_field}`, found {question!r:.80}.")
@@ -132,14 +134,16 @@ def _hub_rows(split: Split) -> list[dict[str, Any]]:
         from datasets import load_dataset
     except ImportError as error:
         raise MissingError(
-            "task gsm8k: reading it from the hub needs `pip install 'ahalab[train]'`; or set task.path to "
+            "task gsm8k: reading it from the hub needs `pip install 'ahalab[train]'`; or set "
+            "task.path to "
             "a folder with train.jsonl and test.jsonl."
         ) from error
     try:
         rows = load_dataset(*HUB_GSM8K, split="train" if split == "train" else "test")
     except (OSError, ValueError, RuntimeError) as error:
         raise MissingError(
-            f"task gsm8k: {HUB_GSM8K[0]} can't be reached ({str(error).splitlines()[0]}). Set task.path "
+            f"task gsm8k: {HUB_GSM8K[0]} can't be reached ({str(error).splitlines()[0]}). Set "
+            "task.path "
             "to a folder with train.jsonl and test.jsonl, or go online."
         ) from error
     return [dict(row) for row in rows]

@@ -19,11 +19,17 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder}: expected a tokenizer, found: {str(error).splitlines()[0]}") from error
+        raise InputError(
+            f"{folder}: expected a tokenizer, found: {str(error).splitlines()[0]}"
+        ) from error
     if tokenizer.chat_template is None:
-        raise InputError(f"{folder}: expected a chat template, found none. Use an instruction model.")
+        raise InputError(
+            f"{folder}: expected a chat template, found none. Use an instruction model."
+        )
     if tokenizer.eos_token_id is None:
         raise InputError(f"{folder}: expected an end-of-sequence token, found none.")
     if tokenizer.pad_token_id is None:

@@ -16,7 +16,7 @@ LISTED = 5  # overlapping questions named in the error
 
 
 def draw(questions: list[Question], count: int, seed: int, split: Split) -> list[Question]:
-    """Return `count` questions drawn by seed (never the first ones), in file order; all when fewer."""
+    """Return `count` questions drawn by seed, in file order; all when there are fewer."""
     if len(questions) <= count:
         return questions
     # Seeded by text, so that the two splits of one study draw independently.

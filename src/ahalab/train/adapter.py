@@ -13,7 +13,8 @@ from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 def save_adapter(checkpoint: Path, adapter: Path, plan: Plan) -> None:
     """Copy the adapter of the last checkpoint, its configuration sorted and without paths.
 
-    PEFT writes `target_modules` in set order and the base's local path, so two equal runs differ (TRL_FACTS 18).
+    PEFT writes `target_modules` in set order and the base's local path, so two equal runs differ
+    (TRL_FACTS 18).
     """
     config = json.loads((checkpoint / ADAPTER_CONFIG).read_bytes())
     config["base_model_name_or_path"] = plan.model.id

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError, PlanError
+from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.journal import JournalAttempt
 from ahalab.records.plan import Plan
@@ -36,7 +37,6 @@ from ahalab.store.versions import git_commit, versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
-from ahalab.plan.schedule import expected_rollouts
 from ahalab.train.adapter import save_adapter
 from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
@@ -98,7 +98,8 @@ def run_complete(plan: Plan, paths: StudyPaths, arm: str, seed: int) -> bool:
     record = decode_file(run.record.read_bytes(), RunRecord, str(run.record))
     if record.plan_digest != digest(plan):
         raise PlanError(
-            f"{run.record}: expected plan {digest(plan)[:19]}..., found {record.plan_digest[:19]}.... "
+            f"{run.record}: expected plan {digest(plan)[:19]}..., found "
+            f"{record.plan_digest[:19]}.... "
             "This run belongs to another plan; use a new --out."
         )
     return True
@@ -121,7 +122,8 @@ def train_arm(
         The run's record; None when the run was complete already.
 
     Raises:
-        AhaLabError: See the stages below; whatever was committed is kept and the same command resumes.
+        AhaLabError: See the stages below; whatever was committed is kept and the same command
+            resumes.
     """
     if run_complete(plan, paths, arm, seed):
         return None
@@ -225,7 +227,9 @@ class _Session:
                 peft_config=LoraConfig(**self.plan.lora, task_type="CAUSAL_LM"),
             )
         if trainer.accelerator.num_processes != 1:
-            raise InputError("train: expected one process, found more. Run arms side by side with --jobs.")
+            raise InputError(
+                "train: expected one process, found more. Run arms side by side with --jobs."
+            )
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(
             StepRecorder(
@@ -317,7 +321,8 @@ class _Session:
         keys = {(r.step, r.prompt_id, r.group, r.sample) for r in rollouts}
         if not len(keys) == len(rollouts) == expected or len(steps) != self.steps_planned:
             raise InputError(
-                f"{self.run.rollouts}: expected {expected} rollouts in {self.steps_planned} steps, each once, "
+                f"{self.run.rollouts}: expected {expected} rollouts in {self.steps_planned} "
+                "steps, each once, "
                 f"found {len(rollouts)} ({len(keys)} different) in {len(steps)}."
             )
         length = {p.prompt_id: p.prompt_tokens for p in self.prompts}
@@ -325,7 +330,8 @@ class _Session:
         counted = steps[-1].tokens
         if counted is not None and counted != tokens:
             raise InputError(
-                f"{self.run.steps}:{len(steps)}: expected the trainer's count of tokens, {counted}, "
+                f"{self.run.steps}:{len(steps)}: expected the trainer's count of tokens, "
+                f"{counted}, "
                 f"in the rows, found {tokens}."
             )
 

@@ -1,7 +1,9 @@
 """Which checkpoint may be resumed from: only one that our own marker, written last, vouches for.
 
-The trainer saves in place and takes the highest number, half-written or not; so a marker over the digest
-of every file, and over how many batches of rows were committed by then, decides instead (store rule 6).
+The trainer saves in place and takes the highest number, half-written or not; so a marker over
+the digest of every file, and over how many batches of rows were committed by then, decides
+instead (store
+rule 6).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ahalab.store.manifest import hash_file
 MARKER = "ahalab-checkpoint.json"
 
 
-class Checkpoint(Record, kw_only=True):
+class Checkpoint(Record, frozen=True, kw_only=True):
     """The marker of a sound checkpoint."""
 
     plan_digest: str
@@ -50,10 +52,8 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 def last_sound(root: Path, plan_digest: str, run: str) -> Checkpoint | None:
     """Return the newest checkpoint of this run that is whole; None: start from the beginning."""
-    steps = sorted(
-        (int(m.group(1)) for p in root.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", p.name))),
-        reverse=True,
-    )  # fmt: skip
+    names = [re.fullmatch(r"checkpoint-(\d+)", p.name) for p in root.glob("checkpoint-*")]
+    steps = sorted((int(name.group(1)) for name in names if name), reverse=True)
     for step in steps:
         folder = folder_of(root, step)
         try:

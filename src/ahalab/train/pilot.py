@@ -1,4 +1,4 @@
-"""The pilot: the recorded run whose prompts, order and configuration a later arm reuses (`--like`)."""
+"""The pilot: the run whose prompts, order and configuration a later arm reuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Pilot:
         ]
         if differing:
             raise PlanError(
-                f"--like {self.folder}: expected the pilot's configuration, found {'; '.join(differing)}. "
+                f"--like {self.folder}: expected the pilot's configuration, found "
+                f"{'; '.join(differing)}. "
                 "Use the pilot's values, or train without --like."
             )
 
@@ -75,7 +76,8 @@ class Pilot:
         for ours, (line, other) in zip(rollouts, theirs, strict=True):
             if (ours.step, ours.prompt_id) != (other.step, other.prompt_id):
                 raise InputError(
-                    f"{place}:{line}: expected prompt {other.prompt_id} at step {other.step}, as in the "
+                    f"{place}:{line}: expected prompt {other.prompt_id} at step {other.step}, as "
+                    "in the "
                     f"pilot, found {ours.prompt_id} at step {ours.step}."
                 )
 
@@ -89,7 +91,8 @@ def load_pilot(like: Path) -> Pilot:
     path = like / "run.json"
     if not path.is_file():
         raise InputError(
-            f"--like {like}: expected the folder of a finished run (arms/<arm>/seed-<s>), found no run.json."
+            f"--like {like}: expected the folder of a finished run (arms/<arm>/seed-<s>), found "
+            "no run.json."
         )
     record = decode_file(path.read_bytes(), RunRecord, str(path))
     return Pilot(StudyPaths(like.resolve().parents[2]), like, record)

@@ -1,8 +1,9 @@
 """Writes one row per completion, with every reward component, as the trainer used it.
 
-The logger is the reward function that TRL calls. It scores the batch through the arm, remembers it, and
-writes the rows once the trainer has turned the rewards into advantages: after generation, before the
-optimizer step, whatever TRL's own logging does (TRL_FACTS 1).
+The logger is the reward function that TRL calls. It scores the batch through the arm, remembers
+it, and writes the rows once the trainer has turned the rewards into advantages: after
+generation, before
+the optimizer step, whatever TRL's own logging does (TRL_FACTS 1).
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class ResponseLogger:
         trainer_state: Any,
         **_: object,
     ) -> list[float]:
-        """Score one generation batch, shape (B,), in TRL's order: the G completions of a prompt in a row.
+        """Score one generation batch, shape (B,): the G completions of a prompt in a row.
 
         Raises:
             RewardError: A component failed or gave a value that is not finite; the row is named.
@@ -108,18 +109,33 @@ class ResponseLogger:
             used_rewards: The trainer's own rewards, shape (B,), float32.
 
         Raises:
-            RewardError: The trainer holds another reward than the arm gave.
+            RewardError: The trainer holds another reward than the arm gave, or another number of
+                rows.
         """
         pending = self._pending
         if pending is None:
-            raise RewardError("response logger: the trainer computed advantages without calling the reward.")
+            raise RewardError(
+                "response logger: the trainer computed advantages without calling the reward."
+            )
         self._pending = None
+        if not len(advantages) == len(used_rewards) == len(pending.responses):
+            raise RewardError(
+                f"step {pending.step}: expected a reward and an advantage for each of the "
+                f"{len(pending.responses)} completions, found {len(used_rewards)} and "
+                f"{len(advantages)}."
+            )
         rows = []
-        for i, (response, reward) in enumerate(zip(pending.responses, pending.rewards, strict=True)):
+        for i, (response, reward) in enumerate(
+            zip(pending.responses, pending.rewards, strict=True)
+        ):
             value = reward.reward
-            if value is None or abs(value - used_rewards[i]) > FLOAT32_TOLERANCE * max(1.0, abs(value)):
+            # Written so that a NaN, which compares with nothing, is refused.
+            if value is None or not (
+                abs(value - used_rewards[i]) <= FLOAT32_TOLERANCE * max(1.0, abs(value))
+            ):
                 raise RewardError(
-                    f"step {pending.step}, prompt {response.prompt_id}, sample {response.sample}: expected "
+                    f"step {pending.step}, prompt {response.prompt_id}, sample "
+                    f"{response.sample}: expected "
                     f"the trainer to use reward {value}, found {used_rewards[i]}."
                 )
             rows.append(_rollout(pending, i, value, float(advantages[i])))
@@ -160,7 +176,8 @@ def _check_finite(arm: ArmDefinition, response: Response, reward: Reward) -> Non
         if part.value is None or not math.isfinite(part.value)
     ]
     raise RewardError(
-        f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample {response.sample}: "
+        f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample "
+        f"{response.sample}: "
         f"expected a finite reward, found {', '.join(faults) or reward.reward}. "
         f"Completion: {response.completion[:120]!r}"
     )

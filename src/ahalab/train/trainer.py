@@ -21,11 +21,11 @@ from ahalab.train.response_logger import ResponseLogger
 
 
 class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer that hands every generation batch, with its advantages, to the response logger."""
+    """GRPOTrainer that hands each generation batch with its advantages to the logger."""
 
     def __init__(self, *, logger: ResponseLogger, **arguments: Any) -> None:
         super().__init__(reward_funcs=[logger], **arguments)
-        self._logger = logger
+        self._logger: ResponseLogger = logger
         self._used_rewards: torch.Tensor | None = None  # (B, 1)
 
     def _calculate_rewards(self, *arguments: Any, **named: Any) -> torch.Tensor:
@@ -41,7 +41,7 @@ class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 class StepRecorder(TrainerCallback):  # type: ignore[misc]
-    """Writes one row per optimizer step, and marks each checkpoint once the trainer has saved it."""
+    """Writes one row per optimizer step, and marks each checkpoint once it is saved."""
 
     def __init__(
         self,
@@ -82,7 +82,11 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Vouch for the checkpoint on disk and for the rows committed by now."""
         step = int(state.global_step)
-        writers = {"rollouts": self.logger.writer, "steps": self.steps, "timings": self.timings}
+        writers: dict[str, RowWriter[Any]] = {
+            "rollouts": self.logger.writer,
+            "steps": self.steps,
+            "timings": self.timings,
+        }
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
             run=self.logger.writer.file.run,
@@ -93,7 +97,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         mark(self.checkpoints, checkpoint)
 
 
-def _trainer_figures(logs: dict[str, Any]) -> dict[str, float | int | None]:
+def _trainer_figures(logs: dict[str, Any]) -> dict[str, Any]:
     """Return what only the trainer knows of a step, None where it logs nothing or not a number."""
 
     def number(*names: str) -> float | None:

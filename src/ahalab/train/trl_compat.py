@@ -1,8 +1,9 @@
 """One configuration on every supported TRL: what is asked is what is used, or the run is refused.
 
-Why it exists: fields come and go between versions, and defaults change the meaning of a run (beta 0.04
-to 0, loss bnpo to dapo, completion length 256 to 512). The plan writes those out (plan/resolve.py); this
-module hands them over without losing one, and records what TRL then really held.
+Why it exists: fields come and go between versions, and defaults change the meaning of a run
+(beta 0.04 to 0, loss bnpo to dapo, completion length 256 to 512). The plan writes those out
+(plan/resolve.py); this module hands them over without losing one, and records what TRL then
+really held.
 """
 
 from __future__ import annotations
@@ -72,14 +73,15 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
     lost = sorted(set(wanted) - known)
     if lost:
         raise PlanError(
-            f"grpo.{lost[0]}: trl {version('trl')} has no such field ({', '.join(lost)}), so it would be "
+            f"grpo.{lost[0]}: trl {version('trl')} has no such field ({', '.join(lost)}), so it "
+            "would be "
             "dropped without a word. Remove it from the plan, or install another TRL."
         )
     return GRPOConfig(**wanted)
 
 
 def effective_config(config: Any) -> dict[str, Any]:
-    """Return every field that TRL holds, as plain JSON values, paths apart (they differ by machine)."""
+    """Return every field that TRL holds, as plain JSON values, paths apart."""
     skipped = {"output_dir", "logging_dir", "run_name", "hub_token"}
     return {
         field.name: _plain(getattr(config, field.name, None))

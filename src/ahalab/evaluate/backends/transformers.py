@@ -20,7 +20,9 @@ ADAPTER = "measured"  # name of the adapter that answers
 class Generator:
     """A base model, and at most one adapter at a time on top of it."""
 
-    def __init__(self, model: Any, tokenizer: Any, generation: dict[str, Any], threads: int) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, generation: dict[str, Any], threads: int
+    ) -> None:
         torch.set_num_threads(threads)
         self.base = model.eval()
         self.model = self.base
@@ -68,7 +70,8 @@ class Generator:
         if held != saved:
             odd = sorted(set(held.items()) ^ set(saved.items()))
             raise InputError(
-                f"{folder}: expected {len(held)} tensors as the base takes them, found {len(saved)}; "
+                f"{folder}: expected {len(held)} tensors as the base takes them, found "
+                f"{len(saved)}; "
                 f"first difference: {odd[0][0]} {odd[0][1]}. The adapter would be applied in part."
             )
 

@@ -33,7 +33,7 @@
     const visible = new Set(found.slice(first, last));
     for (const card of cards) card.hidden = !visible.has(card);
     count.textContent = found.length
-      ? `${first + 1} to ${last} of ${found.length} shown`
+      ? `${first + 1} to ${last} of ${found.length.toLocaleString("en")} shown`
       : "None fits these filters.";
     previous.disabled = page === 0;
     next.disabled = last >= found.length;

@@ -1,0 +1,51 @@
+"""What can be checked of a plan before a model is loaded: its model folder and its questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ahalab.errors import InputError
+from ahalab.records.plan import Plan
+from ahalab.store.layout import StudyPaths
+from ahalab.store.models import ORGANISM, resolve_model
+from ahalab.tasks.prepare import prompts_ready, select_questions
+
+
+def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
+    """Check that the model and the questions of a plan are there and sound; downloads nothing.
+
+    A study whose prompts are drawn needs neither any more, so nothing is checked again.
+
+    Returns:
+        What could not be checked, as it lies on a hub.
+
+    Raises:
+        InputError: The model folder is missing; a task row is malformed; the splits overlap; there
+            are fewer training questions than a generation batch needs.
+    """
+    if prompts_ready(plan, paths):
+        return []
+    unchecked = []
+    if plan.model.id == ORGANISM or not _is_hub_id(plan.model.id):
+        resolve_model(plan.model)
+    else:
+        unchecked.append(f"model {plan.model.id}: fetched from the hub when the study runs")
+    if plan.task.name == "gsm8k" and plan.task.path is None:
+        unchecked.append("task gsm8k: read from the hub when the study runs")
+        return unchecked
+    drawn, _ = select_questions(plan)
+    grpo = plan.grpo
+    batch = int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
+    needed = batch // int(grpo["num_generations"])
+    if len(drawn["train"]) < needed:
+        raise InputError(
+            f"task: expected at least the {needed} training questions of one generation batch, "
+            f"found {len(drawn['train'])}. Add questions, or take a smaller batch."
+        )
+    return unchecked
+
+
+def _is_hub_id(name: str) -> bool:
+    """Say whether a model id can only be a hub's `owner/name`."""
+    local = name.startswith((".", "/", "~")) or Path(name).expanduser().is_dir()
+    return name.count("/") == 1 and not local

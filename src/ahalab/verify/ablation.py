@@ -1,0 +1,104 @@
+"""The table of arms and seeds: each arm's own reward on the answers, beside its accuracy."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from ahalab.plan.cells import Cell
+from ahalab.records.base import to_plain
+from ahalab.records.comparison import Ablation
+from ahalab.records.diagnostics import Diagnostics
+from ahalab.scoring.arms import ArmDefinition, score_batch
+from ahalab.statistics.training import mean
+from ahalab.verify.answers import AnswerSet
+from ahalab.verify.grading import Grader, Put
+from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.reading import Study, differences
+from ahalab.verify.runs import definition_of
+
+FILE = "analysis/ablation.json"
+
+
+def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
+    """Check ablation.json; return it when it could be read."""
+    path, tally = study.paths.ablation, study.ledger["ablation"]
+    found = study.record(path, Ablation)
+    if not path.exists():
+        tally.incomplete(f"{FILE}: not written yet")
+    elif found is not None and outcomes is not None and study.grader is not None:
+        study.match_plan(path, found.plan_digest)
+        cells = [_cell(study, outcomes, study.grader, cell) for cell in outcomes.cells]
+        arms = [a.name for a in outcomes.plan.arms if any(c["arm"] == a.name for c in cells)]
+        expected = {
+            "cells": cells,
+            "arms": [_arm(outcomes, name, [c for c in cells if c["arm"] == name]) for name in arms],
+        }
+        plain = to_plain(found)
+        wrong = list(differences(expected, {key: plain[key] for key in expected}))
+        for place, ours, theirs in wrong:
+            tally.fail(FILE, None, f"{place}: {ours}", theirs)
+        tally.passed(len(cells) + len(arms))
+    study.ledger.close(("ablation",))
+    return found
+
+
+def _cell(study: Study, outcomes: Outcomes, grader: Grader, cell: Cell) -> dict[str, Any]:
+    arm, seed = str(cell.arm), int(cell.seed or 0)
+    answers = outcomes.sets[cell]
+    diagnostics = study.record(study.paths.run(arm, seed).diagnostics, Diagnostics)
+    definition = definition_of(outcomes.plan, arm)
+    accuracy = {m: float(outcomes.correct_NK(answers, m).mean()) for m in METRICS}
+    base = {m: float(outcomes.correct_NK(outcomes.base, m).mean()) for m in METRICS}
+    return {
+        "arm": arm,
+        "seed": seed,
+        "reward_first": diagnostics.reward.first if diagnostics else None,
+        "reward_last": diagnostics.reward.last if diagnostics else None,
+        "own_score_base": _own_score(outcomes, grader, definition, (outcomes.base, seed)),
+        "own_score_adapter": _own_score(outcomes, grader, definition, (answers, seed)),
+        "strict_accuracy": accuracy["strict"],
+        "lenient_accuracy": accuracy["lenient"],
+        "strict_difference_points": 100 * (accuracy["strict"] - base["strict"]),
+        "lenient_difference_points": 100 * (accuracy["lenient"] - base["lenient"]),
+        "alarms": [alarm.name for alarm in diagnostics.alarms] if diagnostics else [],
+    }
+
+
+def _own_score(
+    outcomes: Outcomes, grader: Grader, arm: ArmDefinition, answered: tuple[AnswerSet, int]
+) -> float | None:
+    """Return the mean reward that the arm would pay for the answers."""
+    answers, seed = answered
+    prompts = {p.prompt_id: p for p in outcomes.prompts}
+    responses = []
+    for (prompt_id, sample), reply in answers.replies.items():
+        prompt = prompts[prompt_id]
+        put = Put(reply.completion, prompt.gold, prompt.question, reply.finish)
+        responses.append(
+            grader.response(put, prompt_id=prompt_id, step=0, sample=sample, seed=seed)
+        )
+    return mean(r.reward for r in score_batch(arm, responses) if r.reward is not None)
+
+
+def _arm(outcomes: Outcomes, name: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    own = [
+        c["own_score_adapter"] - c["own_score_base"]
+        for c in cells
+        if c["own_score_adapter"] is not None and c["own_score_base"] is not None
+    ]
+    found: dict[str, Any] = {
+        "arm": name,
+        "control": name == outcomes.plan.control,
+        "components": dict(definition_of(outcomes.plan, name).components),
+        "seeds": len(cells),
+        "own_score_difference": mean(own),
+    }
+    for metric in METRICS:
+        values = [c[f"{metric}_difference_points"] for c in cells]
+        found[f"{metric}_difference_points"] = statistics.fmean(values)
+        found[f"{metric}_seed_spread_points"] = (
+            statistics.stdev(values) if len(values) > 1 else None
+        )
+    return found

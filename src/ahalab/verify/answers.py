@@ -1,0 +1,272 @@
+"""The answers: every planned one once, in the batch plan's order, scored again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from ahalab.plan.cells import BASE, Cell, answer_cells
+from ahalab.records.answer import Answer, Protocol
+from ahalab.records.base import digest
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Finish, Metric, Outcome
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.verify.checks import Ledger
+from ahalab.verify.grading import Grade, Put, timed_out
+from ahalab.verify.journals import JournalFacts
+from ahalab.verify.protocols import answer_paths, protocol_of
+from ahalab.verify.reading import Study
+
+NAMES = (
+    "arms.all",
+    "cover",
+    "row.unique",
+    "regrade",
+    "extract",
+    "finish",
+    "tokens",
+    "pair.key",
+    "replay",
+)
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What later checks need of one answer; token ids are kept as a hash only."""
+
+    completion: str
+    finish: Finish
+    extracted: str | None
+    strict: Outcome
+    lenient: Outcome
+    tokens: int
+    ids: int  # hash of the token ids
+
+    def outcome(self, metric: Metric) -> Outcome:
+        """Return the outcome under one reading."""
+        return self.strict if metric == "strict" else self.lenient
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSet:
+    """One answer set: whole when every planned answer is there."""
+
+    name: str  # as `arms/random/seed-0/answers`
+    replies: dict[Key, Reply]
+    whole: bool
+
+
+@dataclass(slots=True)
+class _Rows:
+    """One answer set while its rows are checked."""
+
+    cell: Cell
+    file: str
+    plan: Plan
+    protocol: Protocol
+    rows: list[tuple[int, Answer]]
+
+
+def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> dict[Cell, AnswerSet]:
+    """Check every answer set; return what is there."""
+    plan, found = study.plan, {}
+    if plan is not None:
+        for cell in answer_cells(plan):
+            answers = _check_set(study, plan, cell, journals)
+            if answers is not None:
+                found[cell] = answers
+            _check_replay(study, plan, cell)
+    study.ledger.close(NAMES)
+    return found
+
+
+def _check_set(
+    study: Study, plan: Plan, cell: Cell, journals: Mapping[str, JournalFacts]
+) -> AnswerSet | None:
+    paths = answer_paths(study.paths, cell)
+    tally, name = study.ledger["arms.all"], study.stored_name(paths.answers)
+    if not study.present(paths.answers):
+        tally.incomplete(f"{name}: not evaluated yet")
+        return None
+    protocol = protocol_of(study, cell)
+    if protocol is None:
+        if not paths.protocol.exists():
+            tally.fail(study.relative(paths.protocol), None, "the protocol of the answers", "none")
+        return None
+    tally.passed()
+    rows = _Rows(cell, name, plan, protocol, list(study.rows(paths.answers, Answer)))
+    facts = journals.get(study.relative(paths.answers))
+    sealed = facts is not None and facts.state.seal is not None
+    whole = _check_cover(study, rows, sealed)
+    if facts is not None:
+        _check_batches(study, rows, facts)
+    _check_rows(study, rows)
+    replies = {(row.prompt_id, row.sample): _reply(row) for _, row in rows.rows}
+    return AnswerSet(paths.name, replies, whole and sealed)
+
+
+def _reply(row: Answer) -> Reply:
+    return Reply(
+        completion=row.completion,
+        finish=row.finish,
+        extracted=row.extracted,
+        strict=row.strict,
+        lenient=row.lenient,
+        tokens=len(row.completion_ids),
+        ids=hash(row.completion_ids),
+    )
+
+
+def _check_cover(study: Study, answers: _Rows, sealed: bool) -> bool:
+    """Compare keys and their order with the batch plan; say whether all are there."""
+    ledger, samples = study.ledger, answers.plan.evaluation.samples
+    prompts = [prompt for _, prompt in study.prompts("eval")]
+    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
+    planned = [(prompts[i].prompt_id, sample) for i in order for sample in range(samples)]
+    wanted, seen = set(planned), set()
+    for line, row in answers.rows:
+        key = (row.prompt_id, row.sample)
+        if key in seen:
+            ledger["row.unique"].fail(answers.file, line, "each answer once", key)
+        elif key not in wanted:
+            ledger["cover"].fail(answers.file, line, "a planned prompt and sample", key)
+        seen.add(key)
+    ledger["row.unique"].passed(len(seen))
+    for key in planned:
+        if key in seen:
+            ledger["cover"].passed()
+        elif sealed:
+            ledger["cover"].fail(
+                answers.file, None, f"an answer to {key[0]}, sample {key[1]}", "none"
+            )
+        else:
+            ledger["cover"].incomplete(f"{answers.file}: not every answer is there yet")
+    for at, (line, row) in enumerate(answers.rows):
+        found = (row.prompt_id, row.sample)
+        expected = planned[at] if at < len(planned) else None
+        if not ledger["pair.key"].expect(answers.file, line, "prompt and sample", expected, found):
+            break  # everything after it is shifted
+    return wanted <= seen and len(answers.rows) == len(planned)
+
+
+def _check_batches(study: Study, answers: _Rows, facts: JournalFacts) -> None:
+    """Compare the committed batches with the protocol's batch size."""
+    size, batches = answers.protocol.batch_size, facts.state.batches
+    for batch in batches:
+        last = batch is batches[-1] and facts.state.seal is not None
+        right = 1 <= batch.rows <= size if last else batch.rows == size
+        study.ledger["protocol"].passed()
+        if not right:
+            study.ledger["pair.key"].fail(
+                answers.file,
+                None,
+                f"batches of {size} answers",
+                f"{batch.rows} in batch {batch.sequence}",
+            )
+
+
+def _check_rows(study: Study, answers: _Rows) -> None:
+    ledger, name = study.ledger, answers.file
+    protocol = digest(answers.protocol)
+    side = "base" if answers.cell.arm is None else "adapter"
+    prompts = {p.prompt_id: p for _, p in study.prompts("eval")}
+    would_change = 0
+    for line, row in answers.rows:
+        ledger["pair.key"].expect(
+            name, line, "digest of the protocol beside it", protocol, row.protocol
+        )
+        ledger["pair.key"].expect(name, line, "side", side, row.side)
+        _check_end(ledger, answers, line, row)
+        prompt = prompts.get(row.prompt_id)
+        if prompt is not None:
+            would_change += _check_grade(study, answers, (line, row), prompt)
+    if answers.protocol.scorer_version != SCORER_VERSION:
+        for check in ("regrade", "extract"):
+            ledger[check].not_checked(
+                f"{name}: scored by version {answers.protocol.scorer_version}, here is "
+                f"{SCORER_VERSION}; {would_change} of {len(answers.rows)} outcomes would change "
+                "(install that version of ahalab, or run `ahalab rescore`)"
+            )
+
+
+def _check_end(ledger: Ledger, answers: _Rows, line: int, row: Answer) -> None:
+    """Compare the finish with the token ids: an end token ends, and only the limit cuts."""
+    generation, ids = answers.protocol.generation, row.completion_ids
+    limit, listed = generation.get("max_new_tokens"), generation.get("eos_token_id")
+    if not isinstance(limit, int) or not isinstance(listed, list):
+        return  # told by `protocol`
+    if not 1 <= len(ids) <= limit:
+        ledger["tokens"].fail(answers.file, line, f"1 to {limit} completion ids", len(ids))
+    else:
+        ledger["tokens"].passed()
+    ended = bool(ids) and ids[-1] in listed
+    ledger["finish"].expect(answers.file, line, "finish", "eos" if ended else "length", row.finish)
+    if not ended and len(ids) != limit:
+        ledger["finish"].fail(
+            answers.file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
+        )
+    elif any(i in listed for i in ids[:-1]):
+        ledger["finish"].fail(answers.file, line, "nothing after an end token", f"{len(ids)} ids")
+
+
+def _check_grade(study: Study, answers: _Rows, at: tuple[int, Answer], prompt: Prompt) -> bool:
+    """Score one answer again; say whether its outcomes change."""
+    line, row = at
+    ledger, grader = study.ledger, study.grader
+    if grader is None:
+        return False
+    put = Put(row.completion, prompt.gold, prompt.question, row.finish)
+    try:
+        grade: Grade = grader.grade(put)
+    except ValueError as error:
+        ledger["regrade"].fail(answers.file, line, "an answer that can be scored", str(error))
+        return False
+    if timed_out(grade.score):
+        ledger["regrade"].note(f"{answers.file}:{line}: the scorer ran out of time here")
+        return False
+    score = grade.score
+    expected = (score.strict.outcome, score.lenient.outcome)
+    found = (row.strict, row.lenient)
+    if answers.protocol.scorer_version == SCORER_VERSION:
+        what = f"{row.prompt_id} sample {row.sample}"
+        ledger["regrade"].expect(answers.file, line, f"{what}: strict and lenient", expected, found)
+        taken = (score.lenient.extracted, score.lenient.rule)
+        ledger["extract"].expect(
+            answers.file, line, f"{what}: extracted and rule", taken, (row.extracted, row.rule)
+        )
+    return expected != found
+
+
+def _check_replay(study: Study, plan: Plan, cell: Cell) -> None:
+    """Compare a replay with the first answers, byte by byte."""
+    if cell.arm is None and cell != BASE:
+        return
+    first, again = (answer_paths(study.paths, cell, under).answers for under in ("", "replay/"))
+    tally = study.ledger["replay"]
+    if not study.present(again):
+        if plan.evaluation.replay:
+            tally.incomplete(f"{cell.name}: planned, and not generated again yet")
+        else:
+            tally.not_checked("the plan asks for no replay, or it is not there")
+        return
+    _compare_bytes(study, first, again)
+
+
+def _compare_bytes(study: Study, first: Path, again: Path) -> None:
+    tally, name = study.ledger["replay"], study.stored_name(again)
+    pairs = zip_longest(study.lines(first), study.lines(again))
+    for number, (ours, theirs) in enumerate(pairs, start=1):
+        if ours != theirs:
+            expected = f"line {number} of {study.stored_name(first)}"
+            tally.fail(
+                name,
+                number,
+                expected,
+                "other bytes" if ours and theirs else "another number of rows",
+            )
+            return
+        tally.passed()

@@ -1,0 +1,179 @@
+"""The comparison of whole reward designs: over seeds, after Holm, with its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from scipy import stats
+
+from ahalab.records.base import Record
+from ahalab.records.comparison import ArmComparison, Comparison
+from ahalab.records.terms import Metric
+from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
+from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.oracle import step_down, verdict
+from ahalab.verify.reading import Study
+from ahalab.verify.wording import check_arm_sentence
+
+FILE = "analysis/comparison.json"
+POWER = 0.8
+Named = tuple[str, str, Metric]  # arm, against, metric
+Book = Callable[[Study, str, Mapping[str, Any], Record], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One planned comparison, estimated."""
+
+    arm: str
+    against: Literal["base", "control"]
+    metric: Metric
+    estimate: SeedEstimate
+    accuracy: float
+    reference: float
+
+
+def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes, book: Book) -> None:
+    """Check every arm against base and control."""
+    found: dict[Named, ArmComparison] = {}
+    key: Named
+    for recorded in comparison.arms:
+        key = (recorded.arm, recorded.against, recorded.metric)
+        if key in found:
+            study.ledger["outcome.added"].fail(FILE, None, "each comparison once", key)
+        found[key] = recorded
+    verdicts: dict[Named, str] = {}
+    planned: list[tuple[_Planned, float | None]] = []
+    for metric in METRICS:
+        family = _family(outcomes, metric)
+        planned += zip(family, step_down([p.estimate.p_value for p in family]), strict=True)
+    for item, p_holm in planned:
+        verdicts[item.arm, item.against, item.metric] = _verdict(outcomes, item, p_holm)
+    for item, p_holm in planned:
+        key = (item.arm, item.against, item.metric)
+        recorded_here = found.pop(key, None)
+        if recorded_here is None:
+            study.ledger["outcome.missing"].fail(FILE, None, f"the comparison {key}", "none")
+            continue
+        study.ledger["outcome.missing"].passed()
+        _compare(study, outcomes, item, (recorded_here, p_holm, verdicts), book)
+        check_arm_sentence(study, recorded_here, comparison)
+    for key in found:
+        study.ledger["outcome.added"].fail(FILE, None, "only planned comparisons", key)
+
+
+def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:
+    """Return the comparisons that Holm runs over: all of one metric."""
+    plan = outcomes.plan
+    present = {cell.arm for cell in outcomes.cells}
+    base = float(outcomes.correct_NK(outcomes.base, metric).mean())
+    confidence = plan.analysis.confidence
+    family = []
+    for against in plan.analysis.comparisons:
+        for arm in (a.name for a in plan.arms if a.name in present):
+            treated = outcomes.differences_SN(arm, metric)
+            reference = base
+            if against == "base":
+                estimate = reward_claim(treated, outcomes.clusters, confidence)
+            elif arm == plan.control or plan.control not in present:
+                continue
+            else:
+                control = outcomes.differences_SN(plan.control, metric)
+                reference = base + float(control.mean())
+                estimate = arm_against_control(treated, control, outcomes.clusters, confidence)
+            accuracy = base + float(treated.mean())
+            family.append(_Planned(arm, against, metric, estimate, accuracy, reference))
+    return family
+
+
+def _bounds(estimate: SeedEstimate) -> tuple[float, float] | None:
+    return None if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
+
+
+def _verdict(outcomes: Outcomes, item: _Planned, p_holm: float | None) -> str:
+    analysis = outcomes.plan.analysis
+    margin = analysis.margin_points / 100
+    return verdict(item.estimate.p_value, p_holm, _bounds(item.estimate), margin, analysis.alpha)
+
+
+def _compare(
+    study: Study,
+    outcomes: Outcomes,
+    item: _Planned,
+    recorded: tuple[ArmComparison, float | None, dict[Named, str]],
+    book: Book,
+) -> None:
+    found, p_holm, verdicts = recorded
+    estimate, analysis = item.estimate, outcomes.plan.analysis
+    bounds = _bounds(estimate)
+    base = float(outcomes.correct_NK(outcomes.base, item.metric).mean())
+    shift = item.reference - base if item.against == "control" else 0.0
+    detectable = None
+    if bounds is not None and estimate.standard_error is not None:
+        half = (bounds[1] - bounds[0]) / 2
+        detectable = 100 * (half + float(stats.norm.ppf(POWER)) * estimate.standard_error)
+    gained, lost = _discordant(outcomes, item)
+    expected = {
+        "n": estimate.questions,
+        "seeds": estimate.seeds,
+        "accuracy": item.accuracy,
+        "reference_accuracy": item.reference,
+        "gained_mean": gained,
+        "lost_mean": lost,
+        "difference_points": 100 * estimate.difference,
+        "seed_differences_points": tuple(100 * (d - shift) for d in estimate.by_seed),
+        "interval_points": None if bounds is None else (100 * bounds[0], 100 * bounds[1]),
+        "interval_covers": "nothing" if bounds is None else "questions and seeds",
+        "p_value": estimate.p_value,
+        "p_holm": p_holm,
+        "minimal_detectable_points": detectable,
+        "verdict": verdicts[item.arm, item.against, item.metric],
+        "notes": _notes(outcomes, item, p_holm, verdicts),
+    }
+    place = f"{item.arm} against {item.against}, {item.metric}"
+    book(study, place, expected, found)
+    primary = item.metric == analysis.primary
+    study.ledger["outcome.added"].expect(FILE, None, f"{place}: primary", primary, found.primary)
+
+
+def _discordant(outcomes: Outcomes, item: _Planned) -> tuple[float | None, float | None]:
+    """Return gained and lost pairs per seed, where an answer is a question."""
+    alone = len(set(outcomes.clusters)) == len(outcomes.clusters)
+    if item.against != "base" or outcomes.plan.evaluation.samples != 1 or not alone:
+        return None, None
+    change = outcomes.differences_SN(item.arm, item.metric)  # (S, N), -1, 0 or 1
+    seeds = len(change)
+    return float((change > 0).sum()) / seeds, float((change < 0).sum()) / seeds
+
+
+def _notes(
+    outcomes: Outcomes,
+    item: _Planned,
+    p_holm: float | None,
+    verdicts: dict[Named, str],
+) -> tuple[str, ...]:
+    analysis, bounds, p_value = (
+        outcomes.plan.analysis,
+        _bounds(item.estimate),
+        item.estimate.p_value,
+    )
+    margin, found = analysis.margin_points / 100, verdicts[item.arm, item.against, item.metric]
+    notes = ["one seed"] if item.estimate.seeds < 2 else []
+    if bounds is not None:
+        says_p = p_value is not None and p_value <= analysis.alpha
+        says_interval = bounds[0] > 0 or bounds[1] < 0
+        if says_p != says_interval:
+            notes.append("borderline")
+        if found in ("improved", "worse") and -margin < bounds[0] and bounds[1] < margin:
+            notes.append("smaller than the margin")
+        if says_p and says_interval and p_holm is not None and p_holm > analysis.alpha:
+            notes.append("not after Holm")
+    if item.metric == "strict" and found == "improved":
+        lenient = verdicts[item.arm, item.against, "lenient"]
+        if lenient == "worse":
+            notes.append("format gain, ability lost")
+        elif lenient != "improved":
+            notes.append("format gain")
+    return tuple(notes)

@@ -1,0 +1,83 @@
+"""Scores completions again, as training and evaluation did: the same text is scored once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ahalab.records.terms import Finish, Outcome
+from ahalab.scoring.answers import Asked, Score, score_answer
+from ahalab.scoring.components import Response
+from ahalab.scoring.reflection import reflection_markers
+from ahalab.scoring.training_parser import historical_outcome
+
+KEPT = 200_000  # completions whose grade is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What both scorers say of one completion."""
+
+    score: Score  # evaluation scorer
+    historical: Outcome  # training parser
+    reflection: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One completion as it was put to the scorers."""
+
+    completion: str
+    gold: str
+    question: str
+    finish: Finish
+
+
+class Grader:
+    """Both scorers under one answer format."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self._kept: dict[Put, Grade] = {}
+
+    def grade(self, put: Put) -> Grade:
+        """Score one completion.
+
+        Raises:
+            ValueError: The plan's answer format is not one that the scorer knows.
+        """
+        grade = self._kept.get(put)
+        if grade is None:
+            asked = replace(self.asked, prompt=put.question)
+            grade = Grade(
+                score_answer(put.completion, put.gold, put.finish, asked),
+                historical_outcome(put.completion, put.gold),
+                reflection_markers(put.completion),
+            )
+            if len(self._kept) < KEPT:
+                self._kept[put] = grade
+        return grade
+
+    def response(self, put: Put, *, prompt_id: str, step: int, sample: int, seed: int) -> Response:
+        """Return what reward components look at.
+
+        Raises:
+            ValueError: See `grade`.
+        """
+        grade = self.grade(put)
+        return Response(
+            completion=put.completion,
+            gold=put.gold,
+            finish=put.finish,
+            prompt_id=prompt_id,
+            step=step,
+            sample=sample,
+            asked=replace(self.asked, prompt=put.question),
+            score=grade.score,
+            historical=grade.historical,
+            seed=seed,
+        )
+
+
+def timed_out(score: Score) -> bool:
+    """Say whether the clock, and not the text, decided: such an outcome need not repeat."""
+    return "timeout" in score.strict.status or "timeout" in score.lenient.status

@@ -1,0 +1,160 @@
+"""Journals: each a chain of lines, over rows that are to the byte what was committed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ahalab.errors import RecordError
+from ahalab.records.base import decode_row
+from ahalab.records.journal import JournalAttempt, JournalHead, JournalLine
+from ahalab.store.journal import JournalState
+from ahalab.store.manifest import files_below
+from ahalab.store.rows import journal_path
+from ahalab.verify.reading import Study
+
+NAMES = ("chain", "chain.run", "seal")
+JOURNAL = ".journal.jsonl"
+ROWS = {
+    "train": "prompt/1",
+    "eval": "prompt/1",
+    "answers": "answer/1",
+    "floor": "answer/1",
+    "rollouts": "rollout/1",
+    "steps": "step/1",
+    "timings": "timing/1",
+}
+NAMED_BY_FILE = ("train", "eval", "answers", "floor")  # the others are named by their folder
+
+
+@dataclass(slots=True)
+class JournalFacts:
+    """What other checks need of a journal."""
+
+    state: JournalState
+    attempts: list[JournalAttempt] = field(default_factory=list)
+
+
+def check_journals(study: Study) -> dict[str, JournalFacts]:
+    """Check every row file that is there; return the journals by their rows' path (`x/y.jsonl`)."""
+    facts = {}
+    for rows in _row_files(study):
+        name = study.relative(rows)
+        journal = journal_path(rows)
+        if not journal.is_file():
+            study.ledger["chain"].fail(
+                study.relative(journal), None, f"the journal of {name}", "none"
+            )
+            continue
+        found = _read(study, journal)
+        facts[name] = found
+        _check_head(study, rows, found.state.head)
+        if study.present(rows):
+            _check_rows(study, rows, found.state)
+        else:
+            study.ledger["chain"].fail(name, None, "the rows that the journal commits", "no file")
+    study.ledger.close(NAMES)
+    return facts
+
+
+def _row_files(study: Study) -> list[Path]:
+    """Return the plain path of every row file, or of the rows that a journal speaks of."""
+    found = set()
+    for name, _, _ in files_below(study.root):
+        plain = name.removesuffix(".zst")
+        if plain.endswith(JOURNAL):
+            found.add(plain.removesuffix(JOURNAL) + ".jsonl")
+        elif plain.endswith(".jsonl"):
+            found.add(plain)
+    return [study.root / name for name in sorted(found)]
+
+
+def _read(study: Study, path: Path) -> JournalFacts:
+    """Read a journal as far as it is sound; the first fault ends it."""
+    facts = JournalFacts(JournalState())
+    name, ledger = study.relative(path), study.ledger
+    for number, line in study.lines(path):
+        if not line.endswith(b"\n"):
+            facts.state.torn = line
+            ledger["seal"].incomplete(f"{name}:{number}: a torn line, as a kill leaves it")
+            break
+        try:
+            record: JournalLine = decode_row(line[:-1], JournalLine, "line")  # type: ignore[arg-type]
+        except RecordError as error:
+            study.fault(path, number, line, error)
+            ledger["chain"].fail(name, number, "a journal line", "something else")
+            break
+        if isinstance(record, JournalAttempt):
+            _check_attempt(study, f"{name}:{number}", record, facts)
+        try:
+            facts.state.apply(record, "line")
+        except RecordError as error:
+            expected, _, found = str(error).removeprefix("line: expected ").partition(", found ")
+            ledger["seal" if "seal" in str(error) else "chain"].fail(name, number, expected, found)
+            break
+        ledger["chain"].passed()
+    return facts
+
+
+def _check_attempt(study: Study, place: str, line: JournalAttempt, facts: JournalFacts) -> None:
+    file, _, number = place.rpartition(":")
+    state = facts.state
+    expected = (len(facts.attempts) + 1, state.rows, state.end)
+    study.ledger["attempts"].expect(
+        file, int(number), "attempt, rows and bytes", expected, (line.number, line.rows, line.bytes)
+    )
+    facts.attempts.append(line)
+
+
+def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
+    path = journal_path(rows)
+    name, tally = study.relative(path), study.ledger["chain.run"]
+    if head is None:
+        study.ledger["seal"].incomplete(f"{name}: an empty journal")
+        return
+    study.match_plan(path, head.plan_digest, 1)
+    stem = rows.name.removesuffix(".jsonl")
+    folder = study.relative(rows.parent)
+    run = f"{folder}/{stem}" if stem in NAMED_BY_FILE else folder
+    tally.expect(name, 1, "run", run, head.run)
+    tally.expect(
+        name, 1, "schema of the rows", ROWS.get(stem, "a known row file"), head.rows_schema
+    )
+
+
+def _check_rows(study: Study, rows: Path, state: JournalState) -> None:
+    """Compare the bytes of the rows with every committed batch and with the seal."""
+    ledger, name = study.ledger, study.stored_name(rows)
+    lines = _counted(study, rows)
+    whole, at, number = hashlib.sha256(), 0, 0
+    for batch in state.batches:
+        part, first, count, size = hashlib.sha256(), number + 1, 0, batch.end - batch.start
+        while size > 0 and (line := next(lines, None)) is not None:
+            part.update(line)
+            whole.update(line)
+            size -= len(line)
+            at, number, count = at + len(line), number + 1, count + 1
+        if size != 0 or part.hexdigest() != batch.sha256 or count != batch.rows:
+            ledger["chain"].fail(
+                name, first, f"the {batch.rows} rows of batch {batch.sequence} as committed",
+                f"{count} rows, other bytes" if count else "no rows",
+            )  # fmt: skip
+            return
+        ledger["chain"].passed()
+    tail = next(lines, None)
+    if state.seal is None:
+        ledger["seal"].incomplete(f"{name}: not sealed, the stage that writes it is not finished")
+    elif tail is not None:
+        ledger["seal"].fail(
+            name, number + 1, "nothing after the seal", f"{len(tail)} bytes or more"
+        )
+    else:
+        ledger["seal"].expect(
+            name, None, "sha256 of the sealed rows", state.seal.sha256, whole.hexdigest()
+        )
+
+
+def _counted(study: Study, rows: Path) -> Iterator[bytes]:
+    return (line for _, line in study.lines(rows))

@@ -1,0 +1,73 @@
+# Axis suffixes: S training seeds, N questions, K answers.
+# ruff: noqa: N802
+"""The answers as statistics want them: correctness by question and sample, in one order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ahalab.plan.cells import BASE, FLOOR, Cell, training_cells
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Metric
+from ahalab.tasks.selection import normalised
+from ahalab.verify.answers import AnswerSet
+from ahalab.verify.oracle import FloatArray
+
+METRICS: tuple[Metric, ...] = ("strict", "lenient")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Whole answer sets only: what is missing can't be compared."""
+
+    plan: Plan
+    prompts: list[Prompt]
+    base: AnswerSet
+    sets: dict[Cell, AnswerSet]
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        """One label per question: a question that occurs twice is one cluster."""
+        return [normalised(prompt.question) for prompt in self.prompts]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Training cells with whole answers, in the plan's order."""
+        return [cell for cell in training_cells(self.plan) if cell in self.sets]
+
+    @property
+    def floor(self) -> AnswerSet | None:
+        """The base under the second batch plan."""
+        return self.sets.get(FLOOR)
+
+    def correct_NK(self, answers: AnswerSet, metric: Metric) -> FloatArray:
+        """Return correctness, 0 or 1, shape (N, K)."""
+        samples = range(self.plan.evaluation.samples)
+        return np.array(
+            [
+                [
+                    float(answers.replies[p.prompt_id, j].outcome(metric) == "correct")
+                    for j in samples
+                ]
+                for p in self.prompts
+            ]
+        )
+
+    def differences_SN(self, arm: str, metric: Metric) -> FloatArray:
+        """Return adapter minus base by seed and question, shape (S, N)."""
+        base = self.correct_NK(self.base, metric).mean(axis=1)
+        own = [cell for cell in self.cells if cell.arm == arm]
+        return np.array([self.correct_NK(self.sets[c], metric).mean(axis=1) - base for c in own])
+
+
+def line_up(plan: Plan, prompts: list[Prompt], found: dict[Cell, AnswerSet]) -> Outcomes | None:
+    """Return the whole answer sets; None when there is nothing to compare."""
+    whole = {cell: answers for cell, answers in found.items() if answers.whole and answers.replies}
+    base = whole.get(BASE)
+    if base is None or not prompts or not any(cell.arm for cell in whole):
+        return None
+    return Outcomes(plan, prompts, base, whole)

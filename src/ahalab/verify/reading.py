@@ -1,0 +1,220 @@
+"""Reads a study without trusting it: what is malformed becomes a failure with its place."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import zstandard
+
+from ahalab.errors import AhaLabError, RecordError
+from ahalab.plan.load import load_plan
+from ahalab.records.base import Record, decode_file, decode_row, digest
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.terms import Split
+from ahalab.store.layout import StudyPaths
+from ahalab.store.rows import MAX_LINE_BYTES, sealed_path
+from ahalab.tasks.questions import asked_of
+from ahalab.verify.checks import Ledger
+from ahalab.verify.grading import Grader
+
+R = TypeVar("R", bound=Record)
+
+SPLITS: tuple[Split, ...] = ("train", "eval")
+MAX_RECORD_BYTES = 256 << 20
+_NOT_FINITE = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
+
+
+class Study:
+    """A study under verification: what was read of it is kept, faults go to the ledger."""
+
+    def __init__(self, root: Path, ledger: Ledger) -> None:
+        self.root = root
+        self.paths = StudyPaths(root)
+        self.ledger = ledger
+        self._records: dict[Path, Record | None] = {}
+        self._prompts: dict[Split, list[tuple[int, Prompt]]] = {}
+        self.plan = self._read_plan()
+        self.plan_digest = None if self.plan is None else digest(self.plan)
+        self.grader = (
+            None if self.plan is None else Grader(asked_of(self.plan.task, self.plan.answer_format))
+        )
+
+    def relative(self, path: Path) -> str:
+        """Return a path as it is named in failures."""
+        return path.relative_to(self.root).as_posix()
+
+    def _read_plan(self) -> Plan | None:
+        tally = self.ledger["plan.match"]
+        if not self.paths.plan.is_file():
+            tally.fail("study.yaml", None, "the frozen plan", "none")
+            return None
+        try:
+            return load_plan(self.paths.plan)
+        except AhaLabError as error:
+            line, found = _place_of(str(error), self.paths.plan)
+            tally.fail("study.yaml", line, "a sound plan", found)
+            return None
+
+    def match_plan(self, path: Path, found: str, line: int | None = None) -> None:
+        """Check that a record names this plan."""
+        if self.plan_digest is not None:
+            tally = self.ledger["plan.match"]
+            tally.expect(self.relative(path), line, "plan digest", self.plan_digest, found)
+
+    def record(self, path: Path, kind: type[R]) -> R | None:
+        """Return a single-record file; None when it is missing, or malformed (told once)."""
+        if path not in self._records:
+            self._records[path] = self._decode(path, kind)
+        found = self._records[path]
+        return found if isinstance(found, kind) else None
+
+    def _decode(self, path: Path, kind: type[R]) -> R | None:
+        try:
+            if not path.is_file():
+                return None
+            if path.stat().st_size > MAX_RECORD_BYTES:
+                self.ledger["json.strict"].fail(
+                    self.relative(path),
+                    None,
+                    f"a record up to {MAX_RECORD_BYTES} bytes",
+                    "a longer one",
+                )
+                return None
+            payload = path.read_bytes()
+        except OSError as error:
+            self.ledger["json.strict"].fail(
+                self.relative(path), None, "a readable file", error.strerror
+            )
+            return None
+        try:
+            record = decode_file(payload, kind, str(path))
+        except RecordError as error:
+            self.fault(path, None, payload, error)
+            return None
+        self._sound(1)
+        return record
+
+    def rows(self, path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
+        """Yield (line, row) of every sound row; each malformed one is a failure."""
+        sound = 0
+        for number, line in self.lines(path):
+            if not line.endswith(b"\n"):
+                self.ledger["json.strict"].fail(
+                    self.stored_name(path), number, "a whole line", "a torn or overlong one"
+                )
+                continue
+            try:
+                row = decode_row(line[:-1], kind, "row")
+            except RecordError as error:
+                self.fault(path, number, line, error)
+                continue
+            sound += 1
+            yield number, row
+        self._sound(sound)
+
+    def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """Yield (line number from 1, bytes with their newline) of a row file, compressed or not."""
+        stored = path if path.is_file() else sealed_path(path)
+        number = 0
+        try:
+            if not stored.is_file():
+                return
+            with stored.open("rb") as file:
+                stream: Any = file
+                if stored.suffix == ".zst":
+                    unpacker = zstandard.ZstdDecompressor().stream_reader(
+                        file, read_across_frames=True
+                    )
+                    stream = io.BufferedReader(unpacker)
+                while line := stream.readline(MAX_LINE_BYTES):
+                    number += 1
+                    yield number, line
+        except (OSError, zstandard.ZstdError) as error:
+            self.ledger["json.strict"].fail(
+                self.relative(stored), number + 1, "readable rows", str(error)
+            )
+
+    def stored_name(self, path: Path) -> str:
+        """Return the name under which a row file lies: compressed or not."""
+        return self.relative(
+            path if path.is_file() or not sealed_path(path).is_file() else sealed_path(path)
+        )
+
+    def present(self, path: Path) -> bool:
+        """Say whether a row file is there, compressed or not."""
+        return path.is_file() or sealed_path(path).is_file()
+
+    def prompts(self, split: Split) -> list[tuple[int, Prompt]]:
+        """Return (line, prompt) of a split."""
+        if split not in self._prompts:
+            self._prompts[split] = list(self.rows(self.paths.prompts(split), Prompt))
+        return self._prompts[split]
+
+    def fault(self, path: Path, line: int | None, payload: bytes, error: RecordError) -> None:
+        """Book a malformed row or record under the check that it breaks."""
+        cause = error.__cause__
+        name = "json.strict"
+        if isinstance(cause, msgspec.ValidationError):
+            name = "json.finite" if "out of range" in str(cause) else "schema.type"
+        elif cause is not None and _NOT_FINITE.search(payload):
+            name = "json.finite"
+        message = str(error).partition(": ")[2]
+        expected, _, found = message.partition(", found")
+        self.ledger[name].fail(
+            self.stored_name(path), line, expected.removeprefix("expected "), found.lstrip(": ")
+        )
+
+    def _sound(self, count: int) -> None:
+        for name in ("json.strict", "json.finite", "schema.type"):
+            self.ledger[name].passed(count)
+
+
+def _place_of(message: str, path: Path) -> tuple[int | None, str]:
+    """Split `path:line:column: text` into line and text."""
+    rest = message.removeprefix(str(path)).lstrip(":")
+    match = re.match(r"(\d+)(?::\d+)?: ", rest)
+    return (int(match.group(1)), rest[match.end() :]) if match else (None, rest.strip())
+
+
+def differences(
+    expected: object, found: object, tolerance: float = 1e-9, path: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """Yield (path, expected, found) for every place in which two plain trees differ.
+
+    Args:
+        expected: Dicts, lists, tuples and scalars.
+        found: The same.
+        tolerance: Relative, for floats; integers, texts and None must be equal.
+        path: Name of the tree.
+    """
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in [*expected, *(k for k in found if k not in expected)]:
+            here = f"{path}.{key}" if path else str(key)
+            if key not in expected or key not in found:
+                yield here, expected.get(key, "nothing"), found.get(key, "nothing")
+            else:
+                yield from differences(expected[key], found[key], tolerance, here)
+    elif isinstance(expected, list | tuple) and isinstance(found, list | tuple):
+        if len(expected) != len(found):
+            yield f"{path} (length)", len(expected), len(found)
+        for at, (ours, theirs) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(ours, theirs, tolerance, f"{path}[{at}]")
+    elif not close(expected, found, tolerance):
+        yield path, expected, found
+
+
+def close(expected: object, found: object, tolerance: float) -> bool:
+    """Say whether two scalars are equal, floats to a relative tolerance (absolute below 1)."""
+    if (
+        isinstance(expected, float)
+        and isinstance(found, int | float)
+        and not isinstance(found, bool)
+    ):
+        return abs(expected - found) <= tolerance * max(1.0, abs(expected))
+    return type(expected) is type(found) and expected == found

@@ -1,0 +1,290 @@
+"""The completions of a run: counted, graded again, rewards and advantages computed again."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ahalab.plan.cells import Cell
+from ahalab.plan.schedule import expected_rollouts
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
+from ahalab.records.rollout import Rollout
+from ahalab.records.run import RunRecord
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
+from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
+from ahalab.statistics.training import advantages_from_rewards
+from ahalab.store.layout import RunPaths
+from ahalab.verify.checks import Ledger
+from ahalab.verify.grading import Grade, Grader, Put, timed_out
+from ahalab.verify.reading import Study, close
+
+ADVANTAGE_TOLERANCE = 1e-3
+FLOAT32 = 1.2e-7  # relative spacing: the trainer holds rewards as float32
+
+
+@dataclass(slots=True)
+class RunRows:
+    """One run while its rows are checked."""
+
+    cell: Cell
+    paths: RunPaths
+    file: str  # of the rollouts, relative to the study
+    arm: ArmDefinition
+    plan: Plan
+    record: RunRecord | None
+    prompts: dict[str, Prompt]
+    rows: list[tuple[int, Rollout]] = field(default_factory=list)  # (line, row)
+    changed_by_version: int = 0
+
+    @property
+    def group_size(self) -> int:
+        """G."""
+        return int(self.plan.grpo["num_generations"])
+
+    @property
+    def batch_size(self) -> int:
+        """Completions of one generation batch."""
+        grpo = self.plan.grpo
+        return int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
+
+    @property
+    def same_scorers(self) -> bool:
+        """Whether the scorers at hand are those of the record."""
+        if self.record is None:
+            return True
+        found = (self.record.scorer_version, self.record.training_parser_version)
+        return found == (SCORER_VERSION, TRAINING_PARSER_VERSION)
+
+
+def check_rollouts(study: Study, run: RunRows, end_ids: frozenset[int]) -> None:
+    """Check every rollout of a run."""
+    _check_keys(study.ledger, run)
+    _check_cover(study.ledger, run)
+    _check_grades(study, run)
+    if not run.same_scorers:
+        _tell_version(study.ledger, run)
+    _check_finish(study.ledger, run, end_ids)
+    _check_advantages(study.ledger, run)
+
+
+def training_digest(run: RunRows) -> str:
+    """Return the digest of what made the gradient: runs that differ in it can't share weights."""
+    seen = hashlib.sha256()
+    for _, row in run.rows:
+        seen.update(f"{row.completion}\x00{row.advantage!r}\x00".encode())
+    return seen.hexdigest()
+
+
+def _check_keys(ledger: Ledger, run: RunRows) -> None:
+    seen: dict[tuple[int, int, str, int], int] = {}
+    for line, row in run.rows:
+        key = (row.step, row.group, row.prompt_id, row.sample)
+        if key in seen:
+            what = f"step {row.step}, prompt {row.prompt_id}, sample {row.sample} once"
+            ledger["row.unique"].fail(run.file, line, what, f"it stands in line {seen[key]} too")
+        else:
+            seen[key] = line
+        if row.prompt_id not in run.prompts:
+            ledger["cover"].fail(run.file, line, "a training prompt", row.prompt_id)
+    ledger["row.unique"].passed(len(seen))
+
+
+def _check_cover(ledger: Ledger, run: RunRows) -> None:
+    """Compare step, group and sample of each row with the place that the schedule gives it."""
+    if run.record is None:
+        ledger["cover"].incomplete(f"{run.cell.name}: training is not finished")
+    else:
+        ledger["cover"].expect(
+            run.file, None, "rollouts", expected_rollouts(run.plan), len(run.rows)
+        )
+    grpo, size = run.plan.grpo, run.batch_size
+    window = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
+    accumulation = int(grpo["gradient_accumulation_steps"])
+    prompt = ""
+    for at, (line, row) in enumerate(run.rows):
+        batch, place = divmod(at, size)
+        step = batch * window // accumulation
+        group, sample = divmod(place, run.group_size)
+        if not ledger["cover"].expect(
+            run.file,
+            line,
+            "step, group and sample",
+            (step, group, sample),
+            (row.step, row.group, row.sample),
+        ):
+            return  # everything after it is shifted
+        prompt = row.prompt_id if sample == 0 else prompt
+        if row.prompt_id != prompt:
+            ledger["cover"].fail(
+                run.file, line, f"prompt {prompt} as in the rest of its group", row.prompt_id
+            )
+
+
+def _check_grades(study: Study, run: RunRows) -> None:
+    grader = study.grader
+    if grader is None:
+        return
+    for line, row in run.rows:
+        prompt = run.prompts.get(row.prompt_id)
+        if prompt is None:
+            continue
+        put = Put(row.completion, prompt.gold, prompt.question, row.finish)
+        try:
+            grade = grader.grade(put)
+            reward = _reward(grader, run, put, row)
+        except ValueError as error:
+            study.ledger["regrade"].fail(
+                run.file, line, "a completion that can be scored", str(error)
+            )
+            return
+        if timed_out(grade.score):
+            study.ledger["regrade"].note(f"{run.file}:{line}: the scorer ran out of time here")
+            continue
+        _compare_sum(study.ledger, run, line, row)
+        if run.same_scorers:
+            _compare_grade(study.ledger, run, (line, row), grade)
+            _compare_reward(study.ledger, run, (line, row), reward)
+        else:
+            recorded = (row.historical, row.strict, row.lenient)
+            run.changed_by_version += recorded != _outcomes(grade)
+
+
+def _reward(grader: Grader, run: RunRows, put: Put, row: Rollout) -> Reward:
+    response = grader.response(
+        put, prompt_id=row.prompt_id, step=row.step, sample=row.sample, seed=int(run.cell.seed or 0)
+    )
+    return score_batch(run.arm, [response])[0]
+
+
+def _outcomes(grade: Grade) -> tuple[str, str, str]:
+    return grade.historical, grade.score.strict.outcome, grade.score.lenient.outcome
+
+
+def _compare_grade(ledger: Ledger, run: RunRows, at: tuple[int, Rollout], grade: Grade) -> None:
+    line, row = at
+    what = f"{row.prompt_id} sample {row.sample}"
+    ledger["regrade"].expect(
+        run.file, line, f"{what}: historical, strict, lenient", _outcomes(grade),
+        (row.historical, row.strict, row.lenient),
+    )  # fmt: skip
+    ledger["regrade"].expect(
+        run.file, line, f"{what}: reflection", grade.reflection, row.reflection
+    )
+    ledger["extract"].expect(
+        run.file, line, f"{what}: extracted", grade.score.lenient.extracted, row.extracted
+    )
+
+
+def _compare_reward(ledger: Ledger, run: RunRows, at: tuple[int, Rollout], reward: Reward) -> None:
+    line, row = at
+    expected = {name: (part.value, part.status) for name, part in reward.components.items()}
+    found = {name: (part.value, part.status) for name, part in row.components.items()}
+    ledger["grade.status"].expect(run.file, line, "components", expected, found)
+    if not close(reward.reward, row.reward, 1e-9):
+        ledger["regrade"].fail(
+            run.file, line, f"{row.prompt_id}: reward {reward.reward}", row.reward
+        )
+
+
+def _compare_sum(ledger: Ledger, run: RunRows, line: int, row: Rollout) -> None:
+    """Add the recorded components up with the arm's weights."""
+    terms = [
+        weight * value
+        for name, weight in run.arm.components.items()
+        if (part := row.components.get(name)) is not None and (value := part.value) is not None
+    ]
+    total = math.fsum(terms)
+    whole = len(terms) == len(run.arm.components)
+    if whole and close(total, row.reward, 1e-9):
+        ledger["reward.sum"].passed()
+    else:
+        found = row.reward if whole else f"{row.reward}, and {len(terms)} components with a value"
+        ledger["reward.sum"].fail(
+            run.file, line, f"the sum of {len(run.arm.components)}: {total}", found
+        )
+
+
+def _tell_version(ledger: Ledger, run: RunRows) -> None:
+    record = run.record
+    made = f"{record.scorer_version} and {record.training_parser_version}" if record else "unknown"
+    for name in ("regrade", "extract", "grade.status"):
+        ledger[name].not_checked(
+            f"{run.cell.name}: scored by versions {made}, here are {SCORER_VERSION} and "
+            f"{TRAINING_PARSER_VERSION}; {run.changed_by_version} of {len(run.rows)} outcomes "
+            "would change (install that version of ahalab, or run `ahalab rescore`)"
+        )
+
+
+def _check_finish(ledger: Ledger, run: RunRows, end_ids: frozenset[int]) -> None:
+    limit = int(run.plan.grpo["max_completion_length"])
+    for line, row in run.rows:
+        ids = row.completion_ids
+        if not 1 <= len(ids) <= limit:
+            ledger["tokens"].fail(run.file, line, f"1 to {limit} completion ids", len(ids))
+        else:
+            ledger["tokens"].passed()
+        if not end_ids:
+            continue
+        ended = bool(ids) and ids[-1] in end_ids
+        ledger["finish"].expect(run.file, line, "finish", "eos" if ended else "length", row.finish)
+        if not ended and len(ids) != limit:
+            ledger["finish"].fail(
+                run.file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
+            )
+    if not end_ids:
+        ledger["finish"].incomplete(
+            f"{run.cell.name}: end tokens stand in the base's protocol, not there yet"
+        )
+
+
+def _check_advantages(ledger: Ledger, run: RunRows) -> None:
+    scale = {True: "group", False: "none"}.get(
+        run.plan.grpo["scale_rewards"], run.plan.grpo["scale_rewards"]
+    )
+    size = run.batch_size
+    for at in range(0, len(run.rows), size):
+        batch = run.rows[at : at + size]
+        for start in range(0, len(batch), run.group_size):
+            group = batch[start : start + run.group_size]
+            if len(group) == run.group_size:
+                _check_group(ledger, run, group, _expected_advantages(group, batch, str(scale)))
+
+
+def _expected_advantages(
+    group: Sequence[tuple[int, Rollout]], batch: Sequence[tuple[int, Rollout]], scale: str
+) -> list[float] | None:
+    rewards = [row.reward for _, row in group]
+    expected = advantages_from_rewards(rewards, scale)
+    if expected is None and scale == "batch":
+        centred = advantages_from_rewards(rewards, "none") or []
+        return [c / (_deviation([row.reward for _, row in batch]) + 1e-4) for c in centred]
+    return expected
+
+
+def _deviation(rewards: Sequence[float]) -> float:
+    centre = math.fsum(rewards) / len(rewards)
+    return math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / max(1, len(rewards) - 1))
+
+
+def _check_group(
+    ledger: Ledger, run: RunRows, group: Sequence[tuple[int, Rollout]], expected: list[float] | None
+) -> None:
+    if expected is None:
+        ledger["advantage"].not_checked(
+            f"scale_rewards={run.plan.grpo['scale_rewards']}: not known here"
+        )
+        return
+    rewards = [row.reward for _, row in group]
+    # Float32 rewards differ from ours in the last digit, and a small deviation magnifies that.
+    dust = 4 * FLOAT32 * max(abs(r) for r in rewards) / (_deviation(rewards) + 1e-4)
+    tolerance = max(ADVANTAGE_TOLERANCE, dust)
+    for (line, row), value in zip(group, expected, strict=True):
+        if abs(row.advantage - value) <= tolerance:
+            ledger["advantage"].passed()
+        else:
+            what = f"{row.prompt_id} sample {row.sample}: {value:.6f}"
+            ledger["advantage"].fail(run.file, line, what, row.advantage)

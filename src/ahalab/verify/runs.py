@@ -1,0 +1,227 @@
+"""The grid of training runs: every cell there, trained as planned, labelled rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ahalab.errors import AhaLabError
+from ahalab.plan.cells import Cell, pilot_of, training_cells
+from ahalab.plan.schedule import expected_rollouts
+from ahalab.records.plan import Plan
+from ahalab.records.rollout import Rollout
+from ahalab.records.run import Attempt, RunRecord
+from ahalab.scoring.arms import ArmDefinition, resolve_arm
+from ahalab.store.fingerprint import base_fingerprint
+from ahalab.store.models import ORGANISM, organism_folder
+from ahalab.verify.adapters import check_adapter, check_shared_weights
+from ahalab.verify.checks import Ledger
+from ahalab.verify.journals import JournalFacts
+from ahalab.verify.reading import Study
+from ahalab.verify.rollouts import RunRows, check_rollouts, training_digest
+from ahalab.verify.steps import check_diagnostics, check_steps
+
+NAMES = (
+    "plan.n", "arm.config", "arm.order", "adapter.config", "adapter.arm", "tensor.finite",
+    "adapter.effect", "grade.status", "reward.sum", "advantage", "steps", "diagnostics", "attempts",
+)  # fmt: skip
+OWN_TO_A_RUN = ("seed", "data_seed")  # the only fields of the configuration that may differ
+NOT_COMPARED = ("report_to",)  # TRL rewrites it, and it changes no number
+
+
+def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: frozenset[int]) -> None:
+    """Check every planned run, one in memory at a time."""
+    plan = study.plan
+    if plan is not None:
+        _check_grid(study, plan)
+        orders: dict[int, tuple[str, list[tuple[int, int, str]]]] = {}
+        weights: dict[str, tuple[str, str]] = {}
+        first: RunRecord | None = None
+        for cell in training_cells(plan):
+            run = _open(study, plan, cell)
+            if run is None:
+                continue
+            check_rollouts(study, run, end_ids)
+            check_diagnostics(study, run, check_steps(study, run))
+            _check_order(study, run, orders)
+            if run.record is not None:
+                first = first or run.record
+                _check_record(study, run, journals)
+                _check_config(study, run, first)
+                check_adapter(study, run)
+                check_shared_weights(study, run, training_digest(run), weights)
+        _check_base_here(study, plan, first)
+    study.ledger.close(NAMES)
+
+
+def _open(study: Study, plan: Plan, cell: Cell) -> RunRows | None:
+    """Read a run's rows; None when it was not begun."""
+    paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
+    record = study.record(paths.record, RunRecord)
+    tally = study.ledger["arms.all"]
+    if not paths.record.exists():
+        tally.incomplete(f"{cell.name}: training is not finished")
+        if not study.present(paths.rollouts):
+            return None
+    elif not study.present(paths.rollouts):
+        tally.fail(study.relative(paths.rollouts), None, "the run's completions", "none")
+        return None
+    else:
+        tally.passed()
+    return RunRows(
+        cell=cell,
+        paths=paths,
+        file=study.stored_name(paths.rollouts),
+        arm=definition_of(plan, str(cell.arm)),
+        plan=plan,
+        record=record,
+        prompts={p.prompt_id: p for _, p in study.prompts("train")},
+        rows=list(study.rows(paths.rollouts, Rollout)),
+    )
+
+
+def definition_of(plan: Plan, arm: str) -> ArmDefinition:
+    """Return the components and weights of one of the plan's arms."""
+    spec = next(a for a in plan.arms if a.name == arm)
+    return resolve_arm(spec.name, spec.components)
+
+
+def _check_grid(study: Study, plan: Plan) -> None:
+    """Refuse runs that the plan does not know."""
+    planned = {cell.name for cell in training_cells(plan)}
+    for under in ("", "replay/"):
+        for folder in sorted((study.root / f"{under}arms").glob("*/*")):
+            name = study.relative(folder).removeprefix(under)
+            if name not in planned and folder.is_dir() and any(folder.iterdir()):
+                study.ledger["arms.all"].fail(
+                    study.relative(folder), None, "a run of the plan", "another one"
+                )
+
+
+def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFacts]) -> None:
+    """Compare the run's record with the plan, with its place, and with the rows."""
+    record, plan, ledger = run.record, run.plan, study.ledger
+    if record is None:
+        return
+    name = study.relative(run.paths.record)
+    study.match_plan(run.paths.record, record.plan_digest)
+    ledger["plan.match"].expect(name, None, "seed", run.cell.seed, record.seed)
+    pilot = pilot_of(plan, run.cell)
+    ledger["plan.match"].expect(name, None, "like", pilot.name if pilot else None, record.like)
+    ledger["adapter.arm"].expect(name, None, "arm", run.cell.arm, record.arm)
+    ledger["adapter.arm"].expect(
+        name, None, "components", dict(run.arm.components), record.components
+    )
+    ledger["adapter.arm"].expect(
+        name, None, "control", run.cell.arm == plan.control, record.control
+    )
+    expected = expected_rollouts(plan)
+    for field, value, found in (
+        ("steps_done", int(plan.grpo["max_steps"]), record.steps_done),
+        ("rollouts_expected", expected, record.rollouts_expected),
+        ("rollouts_written", expected, record.rollouts_written),
+    ):
+        ledger["plan.n"].expect(name, None, field, value, found)
+    facts = journals.get(study.relative(run.paths.steps))
+    if facts is not None:
+        attempts = tuple(
+            Attempt(number=a.number, started_utc=a.utc, resumed_from_step=a.rows)
+            for a in facts.attempts
+        )
+        ledger["attempts"].expect(name, None, "attempts of the journal", attempts, record.attempts)
+
+
+def _check_config(study: Study, run: RunRows, first: RunRecord) -> None:
+    """Compare configuration and surroundings with the plan and with the first run's."""
+    record, plan, ledger = run.record, run.plan, study.ledger
+    if record is None:
+        return
+    name, tally = study.relative(run.paths.record), ledger["arm.config"]
+    tally.expect(name, None, "requested_grpo", plan.grpo, record.requested_grpo)
+    for key, value in plan.grpo.items():
+        if key not in NOT_COMPARED:
+            _expect_value(
+                study, run, f"effective_grpo.{key}", value, record.effective_grpo.get(key)
+            )
+    for key in OWN_TO_A_RUN:
+        tally.expect(
+            name, None, f"effective_grpo.{key}", run.cell.seed, record.effective_grpo.get(key)
+        )
+    for key in sorted({*first.effective_grpo, *record.effective_grpo} - set(OWN_TO_A_RUN)):
+        ours, theirs = first.effective_grpo.get(key), record.effective_grpo.get(key)
+        tally.expect(name, None, f"effective_grpo.{key} as in the other runs", ours, theirs)
+    tally.expect(
+        name,
+        None,
+        "effective_lora as in the other runs",
+        first.effective_lora,
+        record.effective_lora,
+    )
+    for key, expected in (
+        ("dtype", plan.model.dtype), ("device", plan.model.device), ("threads", plan.model.threads),
+        ("versions", first.versions), ("scorer_version", first.scorer_version),
+        ("training_parser_version", first.training_parser_version),
+    ):  # fmt: skip
+        tally.expect(name, None, key, expected, getattr(record, key))
+    _check_model(ledger, name, run, first)
+
+
+def _expect_value(study: Study, run: RunRows, what: str, expected: object, found: object) -> None:
+    """Compare a planned value with what TRL held; `0` and `0.0` are one value there."""
+    tally = study.ledger["arm.config"]
+    if expected == found and isinstance(expected, bool) == isinstance(found, bool):
+        tally.passed()
+    else:
+        tally.fail(study.relative(run.paths.record), None, f"{what}: {expected!r}", found)
+
+
+def _check_model(ledger: Ledger, name: str, run: RunRows, first: RunRecord) -> None:
+    record, model = run.record, run.plan.model
+    if record is None:
+        return
+    ledger["base.pin"].expect(name, None, "base_digest", first.base_digest, record.base_digest)
+    ledger["base.pin"].expect(name, None, "model_id", model.id, record.model_id)
+    ledger["base.pin"].expect(name, None, "model_revision", model.revision, record.model_revision)
+    for key in ("tokenizer_digest", "template_digest"):
+        ledger["prompt.hash"].expect(name, None, key, getattr(first, key), getattr(record, key))
+
+
+def _check_order(
+    study: Study, run: RunRows, orders: dict[int, tuple[str, list[tuple[int, int, str]]]]
+) -> None:
+    """Compare the prompts a run saw with those of the first arm under the same seed."""
+    if run.record is None:
+        return
+    seen = [(row.step, row.group, row.prompt_id) for _, row in run.rows if row.sample == 0]
+    other, expected = orders.setdefault(int(run.cell.seed or 0), (run.cell.name, seen))
+    tally = study.ledger["arm.order"]
+    for at, (ours, theirs) in enumerate(zip(expected, seen, strict=False)):
+        if ours != theirs:
+            line = next(n for n, row in run.rows if (row.step, row.group) == theirs[:2])
+            tally.fail(run.file, line, f"group {at} as in {other}: {ours[2]}", theirs[2])
+            return
+    tally.passed(len(seen))
+
+
+def _check_base_here(study: Study, plan: Plan, record: RunRecord | None) -> None:
+    """Compare with the packaged model, where that is the base; other bases are not looked for."""
+    tally = study.ledger["base.here"]
+    if record is None or plan.model.id != ORGANISM:
+        tally.not_checked(
+            "the base model is not part of the study; its digest is only compared between records"
+        )
+        return
+    found = _fingerprint(organism_folder())
+    if found == record.base_digest:
+        tally.passed()
+    else:
+        tally.not_checked(
+            "this version of ahalab ships another organism than the one that the study used"
+        )
+
+
+def _fingerprint(folder: Path) -> str | None:
+    try:
+        return base_fingerprint(folder)
+    except (AhaLabError, OSError):
+        return None

@@ -1,0 +1,210 @@
+"""The comparison: every count, test, interval, verdict and sentence, from the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ahalab.plan.cells import training_cells
+from ahalab.records.answer import Protocol, comparable_digest
+from ahalab.records.base import Record, to_plain
+from ahalab.records.comparison import AdapterComparison, Comparison, NoiseFloor
+from ahalab.records.plan import Plan
+from ahalab.records.terms import Metric
+from ahalab.verify.answers import AnswerSet
+from ahalab.verify.arm_verdicts import check_arms
+from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.oracle import by_question, exact_p, mid_p, score_interval, verdict
+from ahalab.verify.reading import Study, close, differences
+from ahalab.verify.wording import check_adapter_sentence, check_floor_sentence
+
+FILE = "analysis/comparison.json"
+NAMES = (
+    "stat.n", "stat.recompute", "stat.method", "stat.sentence", "outcome.missing", "outcome.added",
+)  # fmt: skip
+COUNTS = {
+    "n",
+    "base_correct",
+    "adapter_correct",
+    "gained",
+    "lost",
+    "gained_mean",
+    "lost_mean",
+    "seeds",
+}
+METHODS = {"interval_covers"}
+TOLERANCE = {"interval_points": 1e-6, "minimal_detectable_points": 1e-6}
+P_TOLERANCE = 1e-9
+
+
+def check_comparison(study: Study, outcomes: Outcomes | None) -> Comparison | None:
+    """Check comparison.json; return it when it could be read."""
+    ledger, path, plan = study.ledger, study.paths.comparison, study.plan
+    comparison = study.record(path, Comparison)
+    if comparison is None or plan is None:
+        if not path.exists():
+            for name in NAMES:
+                ledger[name].incomplete(f"{FILE}: not written yet")
+    elif outcomes is None:
+        for name in ("stat.n", "stat.recompute"):
+            ledger[name].not_checked("no base and adapter with whole answers to compare")
+    else:
+        _check_head(study, plan, comparison, outcomes)
+        _check_rates(study, comparison, outcomes)
+        _check_adapters(study, comparison, outcomes)
+        _check_floor(study, comparison, outcomes)
+        check_arms(study, comparison, outcomes, book)
+    study.ledger.close(NAMES)
+    return comparison
+
+
+def book(study: Study, place: str, expected: Mapping[str, Any], found: Record) -> None:
+    """Compare the fields that were computed again; each goes to its own check."""
+    plain = to_plain(found)
+    for field, value in expected.items():
+        check = (
+            "stat.n" if field in COUNTS else "stat.method" if field in METHODS else "stat.recompute"
+        )
+        wrong = list(differences(value, plain[field], TOLERANCE.get(field, P_TOLERANCE), field))
+        for what, ours, theirs in wrong:
+            study.ledger[check].fail(FILE, None, f"{place}: {what} {ours}", theirs)
+        if not wrong:
+            study.ledger[check].passed()
+
+
+def _check_head(study: Study, plan: Plan, comparison: Comparison, outcomes: Outcomes) -> None:
+    """Compare what decides with the plan, and what is missing with what is there."""
+    study.match_plan(study.paths.comparison, comparison.plan_digest)
+    tally, analysis = study.ledger["plan.match"], plan.analysis
+    for field, expected in (
+        ("control", plan.control),
+        ("alpha", analysis.alpha),
+        ("confidence", analysis.confidence),
+        ("margin_points", analysis.margin_points),
+    ):
+        tally.expect(FILE, None, field, expected, getattr(comparison, field))
+    study.ledger["outcome.added"].expect(
+        FILE, None, "primary", analysis.primary, comparison.primary
+    )
+    protocol = study.record(study.paths.base_answers().protocol, Protocol)
+    if protocol is not None:
+        digest = comparable_digest(protocol)
+        study.ledger["stat.method"].expect(
+            FILE, None, "protocol_digest", digest, comparison.protocol_digest
+        )
+    missing = tuple(cell.name for cell in training_cells(plan) if cell not in outcomes.sets)
+    study.ledger["outcome.missing"].expect(FILE, None, "missing", missing, comparison.missing)
+
+
+def _check_rates(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:
+    found = {rate.answers: rate for rate in comparison.rates}
+    sets = {answers.name: answers for answers in outcomes.sets.values()}
+    tally = study.ledger["stat.n"]
+    tally.expect(FILE, None, "rates of", sorted(sets), sorted(found))
+    for name, answers in sets.items():
+        if name not in found:
+            continue
+        rate = found[name]
+        tally.expect(FILE, None, f"{name}: n", len(answers.replies), rate.n)
+        for metric, counts in (("strict", rate.strict), ("lenient", rate.lenient)):
+            tally.expect(
+                FILE, None, f"{name}: {metric} outcomes", _counts(answers, metric), dict(counts)
+            )
+        tokens = sum(reply.tokens for reply in answers.replies.values()) / len(answers.replies)
+        if close(tokens, rate.mean_tokens, P_TOLERANCE):
+            tally.passed()
+        else:
+            tally.fail(FILE, None, f"{name}: mean_tokens {tokens}", rate.mean_tokens)
+
+
+def _counts(answers: AnswerSet, metric: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for reply in answers.replies.values():
+        outcome = reply.strict if metric == "strict" else reply.lenient
+        counts[outcome] = counts.get(outcome, 0) + 1
+    return counts
+
+
+def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:
+    found: dict[tuple[str | None, int | None, Metric], AdapterComparison] = {}
+    tally = study.ledger["outcome.missing"]
+    for adapter in comparison.adapters:
+        key = (adapter.arm, adapter.seed, adapter.metric)
+        if key in found:
+            study.ledger["outcome.added"].fail(FILE, None, "each adapter and metric once", key)
+        found[key] = adapter
+    planned = [(cell, metric) for cell in outcomes.cells for metric in METRICS]
+    for cell, metric in planned:
+        recorded = found.pop((cell.arm, cell.seed, metric), None)
+        place = f"{cell.arm}, seed {cell.seed}, {metric}"
+        if recorded is None:
+            tally.fail(FILE, None, f"the comparison of {place}", "none")
+            continue
+        tally.passed()
+        expected = expected_adapter(outcomes, outcomes.sets[cell], metric)
+        book(study, place, expected, recorded)
+        check_adapter_sentence(study, recorded, comparison.confidence)
+    for left in found:
+        study.ledger["outcome.added"].fail(FILE, None, "only adapters with answers", left)
+
+
+def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> dict[str, Any]:
+    """Return what the answers say of one adapter, by field of `AdapterComparison`."""
+    analysis = outcomes.plan.analysis
+    base, adapter = (outcomes.correct_NK(s, metric) for s in (outcomes.base, answers))
+    difference = float(adapter.mean() - base.mean())
+    gained = lost = exact = None
+    if base.shape[1] == 1 and len(set(outcomes.clusters)) == len(outcomes.clusters):
+        gained = int(np.count_nonzero(adapter > base))
+        lost = int(np.count_nonzero(adapter < base))
+        exact, p_value = exact_p(gained, lost), mid_p(gained, lost)
+        bounds = score_interval(gained, lost, len(base), analysis.confidence)
+    else:
+        spread = adapter.mean(axis=1) - base.mean(axis=1)
+        interval, p_value = by_question(spread, outcomes.clusters, analysis.confidence)
+        bounds = interval or (difference, difference)
+    margin = analysis.margin_points / 100
+    return {
+        "n": len(base),
+        "base_correct": float(base.mean(axis=1).sum()),
+        "adapter_correct": float(adapter.mean(axis=1).sum()),
+        "gained": gained,
+        "lost": lost,
+        "difference_points": 100 * difference,
+        "interval_points": (100 * bounds[0], 100 * bounds[1]),
+        "interval_covers": "questions",
+        "p_value": p_value,
+        "p_exact": exact,
+        "verdict": verdict(p_value, p_value, bounds, margin, analysis.alpha),
+    }
+
+
+def _check_floor(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:
+    found, floor = comparison.floor, outcomes.floor
+    if found is None or floor is None:
+        what = "the noise floor" if floor else "no noise floor"
+        if (found is None) != (floor is None):
+            study.ledger["outcome.missing"].fail(
+                FILE, None, what, "none" if found is None else "one"
+            )
+        else:
+            study.ledger["outcome.missing"].incomplete("base/floor.jsonl: no noise floor yet")
+        return
+    _compare_floor(study, found, floor, outcomes)
+
+
+def _compare_floor(study: Study, found: NoiseFloor, floor: AnswerSet, outcomes: Outcomes) -> None:
+    base = outcomes.base.replies
+    expected: dict[str, int] = {
+        "n": len(base),
+        "changed_completions": sum(r.ids != floor.replies[k].ids for k, r in base.items()),
+    }
+    for metric in METRICS:
+        before, after = (outcomes.correct_NK(s, metric) for s in (outcomes.base, floor))
+        expected[f"{metric}_gained"] = int(np.count_nonzero(after > before))
+        expected[f"{metric}_lost"] = int(np.count_nonzero(after < before))
+    for field, value in expected.items():
+        study.ledger["stat.n"].expect(FILE, None, f"floor: {field}", value, getattr(found, field))
+    check_floor_sentence(study, found)

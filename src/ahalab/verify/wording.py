@@ -1,0 +1,107 @@
+"""Sentences that people quote: their figures and words must be those of the comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparison, NoiseFloor
+from ahalab.verify.reading import Study
+
+FILE = "analysis/comparison.json"
+MINUS = "\N{MINUS SIGN}"
+_FIGURE = re.compile(rf"[+{MINUS}-]?(?:\d+(?:\.\d+)?|\.\d+)")
+ARM_WORDS = {
+    "improved": "this reward improved",
+    "worse": "this reward lowered",
+    "equivalent": "the same to within",
+    "no evidence": "no evidence",
+}
+ADAPTER_WORDS = {
+    "improved": "is better than",
+    "worse": "is worse than",
+    "equivalent": "is as good",
+    "no evidence": "no evidence of a change",
+}
+
+
+def points(value: float) -> str:
+    """Return a difference as sentences write it."""
+    return f"{value:+.1f}".replace("-", MINUS)
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return ".001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+
+
+def _span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
+    return () if bounds is None else (points(bounds[0]), points(bounds[1]))
+
+
+def check_arm_sentence(study: Study, found: ArmComparison, comparison: Comparison) -> None:
+    """Check the sentence on a reward design."""
+    detectable = found.minimal_detectable_points
+    figures = [
+        f"{100 * found.accuracy:.1f}",
+        f"{100 * found.reference_accuracy:.1f}",
+        points(found.difference_points),
+        *_span(found.interval_points),
+    ]
+    optional = [
+        _p(found.p_holm),
+        f"{100 * comparison.confidence:.0f}",
+        f"{comparison.margin_points:g}",
+        str(found.seeds),
+        "" if detectable is None else f"{detectable:.1f}",
+    ]
+    text = found.sentence.replace(found.arm, "").replace(comparison.control, "")
+    place = f"{found.arm} against {found.against}, {found.metric}"
+    _check(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
+
+
+def check_adapter_sentence(study: Study, found: AdapterComparison, confidence: float) -> None:
+    """Check the sentence on one adapter."""
+    figures = [points(found.difference_points), *_span(found.interval_points)]
+    optional = [_p(found.p_value), f"{100 * confidence:.0f}", str(found.seed), str(found.n)]
+    if found.gained is not None and found.lost is not None:
+        figures += [str(found.gained), str(found.lost)]
+    else:
+        optional += [str(n) for n in range(1, found.n + 1)]  # clusters of questions
+    place = f"{found.arm}, seed {found.seed}, {found.metric}"
+    text = found.sentence.replace(found.arm, "")
+    _check(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+
+
+def check_floor_sentence(study: Study, found: NoiseFloor) -> None:
+    """Check the sentence on the noise floor."""
+    strict, lenient = (
+        found.strict_gained + found.strict_lost,
+        found.lenient_gained + found.lenient_lost,
+    )
+    figures = [found.n] + (
+        [found.changed_completions, strict, lenient] if found.changed_completions else [0]
+    )
+    _check(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
+
+
+def _check(
+    study: Study,
+    place: str,
+    said: tuple[str, str],
+    figures: tuple[Iterable[str], Iterable[str]],
+    words: dict[str, str],
+) -> None:
+    """Check that a sentence holds the needed figures, known ones only, and its verdict's words."""
+    text, verdict = said
+    needed, optional = (set(f) for f in figures)
+    found = set(_FIGURE.findall(text))
+    tally = study.ledger["stat.sentence"]
+    for figure in sorted(needed - found):
+        tally.fail(FILE, None, f"{place}: the figure {figure} in its sentence", text)
+    for figure in sorted(found - needed - optional):
+        tally.fail(FILE, None, f"{place}: only figures of the comparison", f"{figure} in: {text}")
+    if verdict in words and words[verdict] not in text:
+        tally.fail(FILE, None, f"{place}: {words[verdict]!r} for the verdict {verdict}", text)
+    tally.passed()

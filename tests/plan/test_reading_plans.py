@@ -1,0 +1,439 @@
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ahalab.errors import PlanError
+from ahalab.plan.fields import MANAGED
+from ahalab.plan.load import differing_keys, dump_plan, load_plan, parse_plan
+from ahalab.plan.resolve import resolve
+from ahalab.records.base import digest
+from ahalab.records.plan import Plan
+
+
+def refused(text: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text, "study.yaml")
+    message = str(caught.value)
+    assert message.startswith("study.yaml:")
+    assert "\n" not in message
+    return message
+
+
+def with_grpo(text: str, *lines: str) -> str:
+    return text.replace(
+        "  max_steps: 20\n", "".join(f"  {line}\n" for line in ("max_steps: 20", *lines))
+    )
+
+
+def changed(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def test_a_minimal_plan_is_read_and_its_defaults_are_written_out(plan: Plan) -> None:
+    assert [arm.name for arm in plan.arms] == ["correctness", "random"]
+    assert plan.seeds == (0, 1)
+    assert plan.grpo["num_generations"] == 8
+    assert plan.grpo["beta"] == 0.0
+    assert plan.grpo["loss_type"] == "dapo"
+    assert plan.lora == {
+        "bias": "none",
+        "lora_alpha": 32,
+        "lora_dropout": 0.0,
+        "r": 4,
+        "target_modules": "all-linear",
+    }
+
+
+def test_a_plan_is_read_from_a_file(plan_path: Path, plan: Plan) -> None:
+    assert load_plan(plan_path) == plan
+    plan_path.write_bytes(b"\xef\xbb\xbf" + plan_path.read_bytes())  # an editor's byte order mark
+    assert load_plan(plan_path) == plan
+    plan_path.write_bytes(plan_path.read_bytes().replace(b"\n", b"\r\n"))
+    assert load_plan(plan_path) == plan
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name: demo", "nmae: demo", "study.yaml:1:1: unknown key `nmae`. Did you mean `name`?"),
+        ("control:", "contrl:", "study.yaml:8:1: unknown key `contrl`. Did you mean `control`?"),
+        (
+            "  train_prompts: 16",
+            "  train_prompt: 16",
+            "study.yaml:5:3: unknown key `train_prompt` in task. Did you mean `train_prompts`?",
+        ),
+        (
+            "{id: organism}",
+            "{id: organism, dtpye: float32}",
+            "study.yaml:2:23: unknown key `dtpye` in model. Did you mean `dtype`?",
+        ),
+        (
+            "max_steps: 20",
+            "max_steps: 20\n  num_generation: 4",
+            "study.yaml:12:3: grpo.num_generation: unknown field of TRL's GRPOConfig. "
+            "Did you mean `num_generations`?",
+        ),
+        (
+            "{r: 4}",
+            "{r: 4, lora_alfa: 8}",
+            "study.yaml:12:14: lora.lora_alfa: unknown field of PEFT's LoraConfig. "
+            "Did you mean `lora_alpha`?",
+        ),
+        ("name: demo\n", "", "study.yaml:1:1: the key `name` is missing. Add it."),
+        ("  eval_prompts: 16\n", "", "study.yaml:3:1: task: the key `eval_prompts` is missing. Add it."),
+        ("name: demo", "name: demo\nname: again", 'study.yaml:2:1: expected YAML 1.2, found: found duplicate key "name"'),
+        ("max_steps: 20", "max_steps: 20\n  max_steps: 21", 'study.yaml:12:3: expected YAML 1.2, found: found duplicate key "max_steps"'),
+        ("  max_new_tokens: 16", "  max_new_tokens: '16'", "study.yaml:14:3: evaluation.max_new_tokens: expected `int`, got `str`"),
+        ("seeds: [0, 1]", "seeds: [0, true]", "study.yaml:9:12: seeds.1: expected `int`, got `bool`"),
+        ("seeds: [0, 1]", "seeds: [0, 1.0]", "study.yaml:9:12: seeds.1: expected `int`, got `float`"),
+        ("seeds: [0, 1]", "seeds: 3", "study.yaml:9:1: seeds: expected `array`, got `int`"),
+        ("max_steps: 20", "max_steps: many", "study.yaml:11:3: grpo.max_steps: expected int, found str 'many'"),
+        ("max_steps: 20", "max_steps: 20\n  learning_rate: '1e-5'", "study.yaml:12:3: grpo.learning_rate: expected float, found str '1e-5'"),
+        ("max_steps: 20", "max_steps: 20\n  beta: true", "study.yaml:12:3: grpo.beta: expected float, found bool True"),
+        ("alpha: 0.05", "alpha: no", "study.yaml:16:3: analysis.alpha: expected `float`, got `str`"),
+        ("alpha: 0.05", "primary: loose", "study.yaml:16:3: analysis.primary: invalid enum value 'loose'"),
+        ("name: demo", "name: 1", "study.yaml:1:1: name: expected `str`, got `int`"),
+        ("control: random", "control: rand", "study.yaml:8:1: control: expected one of the arms (correctness, random), found 'rand'"),
+        ("control: random\n", "", "study.yaml:1:1: the key `control` is missing. Add it."),
+        ("[correctness, random]", "[correctnes, random]", "study.yaml:7:8: arms.0: arm 'correctnes': expected one of the arms"),
+        ("[correctness, random]", "[random, {name: x, components: {corect_strict: 1}}]", "study.yaml:7:16: arms.1: arm 'x': expected one of the components"),
+        ("[correctness, random]", "[random, {name: x, components: {}}]", "study.yaml:7:16: arms.1: arm 'x': expected at least one component"),
+        ("[correctness, random]", "[random, {name: correctness, components: {format: 1}}]", "study.yaml:7:16: arms.1: "),
+        ("[correctness, random]", "[random, random]", "study.yaml:7:1: arms: expected different names"),
+        ("[correctness, random]", "[]", "study.yaml:7:1: arms: expected at least one arm"),
+        ("seeds: [0, 1]", "seeds: [1, 1]", "study.yaml:9:1: seeds: expected different whole numbers"),
+        ("seeds: [0, 1]", "seeds: []", "study.yaml:9:1: seeds: expected different whole numbers"),
+        ("seeds: [0, 1]", "seeds: [-1]", "study.yaml:9:1: seeds: expected numbers from 0"),
+        ("seeds: [0, 1]", "seeds: [4294967296]", "study.yaml:9:1: seeds: expected numbers from 0"),
+        ("max_steps: 20", "max_steps: 0", "study.yaml:11:3: grpo.max_steps: expected a number of steps from 1 on, found 0"),
+        ("  train_prompts: 16", "  train_prompts: 0", "study.yaml:5:3: task.train_prompts: expected "),
+        ("  max_new_tokens: 16", "  max_new_tokens: 16\n  samples: 4", "study.yaml:15:3: evaluation.samples: expected 1 with greedy"),
+        ("  max_new_tokens: 16", "  max_new_tokens: 16\n  temperature: -1", "study.yaml:15:3: evaluation.temperature: "),
+        ("  max_new_tokens: 16", "  max_new_tokens: 16\n  batch_size: 48", "study.yaml:13:1: evaluation.floor_batch_size: "),
+        ("alpha: 0.05", "alpha: 1", "study.yaml:16:3: analysis.alpha: expected a fraction"),
+        ("alpha: 0.05", "margin_points: 0", "study.yaml:16:3: analysis.margin_points: expected points above 0"),
+        ("  name: arithmetic", "  name: arithmetic\n  template: 'Q'", "study.yaml:5:3: task.template: expected {question}"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_line_column_and_remedy(
+    text: str, old: str, new: str, said: str
+) -> None:
+    assert refused(changed(text, old, new)).startswith(said)
+
+
+def test_a_group_of_one_is_refused(text: str) -> None:
+    message = refused(with_grpo(text, "num_generations: 1"))
+    assert message.startswith(
+        "study.yaml:12:3: grpo.num_generations: expected a group of 2 or more, found 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "nearest"),
+    [
+        # 6 completions in groups of 8: 8 per device.
+        (("per_device_train_batch_size: 6",), "per_device_train_batch_size", 8),
+        # 5 x 3 = 15 in groups of 4: the nearest batch size b with 3 b a multiple of 4 is 4.
+        (("num_generations: 4", "per_device_train_batch_size: 5", "gradient_accumulation_steps: 3"), "per_device_train_batch_size", 4),
+        # 3 x 2 = 6 in groups of 4: b must be even; of 2 and 4, either is one away (rounding halves to even).
+        (("num_generations: 4", "per_device_train_batch_size: 3", "gradient_accumulation_steps: 2"), "per_device_train_batch_size", 4),
+        (("per_device_train_batch_size: 1",), "per_device_train_batch_size", 8),
+        # The batch must be a multiple of 8 and of 12, so of 24.
+        (("per_device_train_batch_size: 12", "generation_batch_size: 40"), "generation_batch_size", 48),
+    ],
+)  # fmt: skip
+def test_a_batch_that_is_not_a_multiple_of_the_group_names_the_nearest_legal_value(
+    text: str, lines: tuple[str, ...], key: str, nearest: int
+) -> None:
+    message = refused(with_grpo(text, *lines))
+    assert f"grpo.{key}: expected a generation batch" in message
+    assert message.endswith(f"Nearest: {key}={nearest}.")
+    mended = [f"{key}: {nearest}" if line.startswith(key) else line for line in lines]
+    parse_plan(with_grpo(text, *mended), "study.yaml")
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "nearest"),
+    [
+        # One generation batch serves 4 optimizer steps.
+        (("steps_per_generation: 4",), 6, "4 or 8"),
+        (("steps_per_generation: 4",), 1, "4 or 8"),
+        # 2 iterations over it: 8 steps; with 2 accumulated, 4.
+        (("steps_per_generation: 4", "num_iterations: 2"), 12, "8 or 16"),
+        (("steps_per_generation: 4", "num_iterations: 2", "gradient_accumulation_steps: 2"), 6, "4 or 8"),
+        # 2 slices with 3 accumulated: batches and steps meet every 6 slices, 2 steps.
+        (("steps_per_generation: 2", "gradient_accumulation_steps: 3"), 3, "2 or 4"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_off_the_generation_boundary_names_the_nearest(
+    text: str, lines: tuple[str, ...], asked: int, nearest: str
+) -> None:
+    message = refused(with_grpo(text, *lines, f"save_steps: {asked}"))
+    assert "grpo.save_steps: expected a multiple of" in message
+    assert message.endswith(f"Nearest: {nearest}.")
+    for steps in nearest.split(" or "):
+        plan = parse_plan(with_grpo(text, *lines, f"save_steps: {steps}"), "study.yaml")
+        assert plan.grpo["save_steps"] == int(steps)
+    boundary = int(nearest.split(" or ")[0]) if asked > 1 else 4
+    default = parse_plan(with_grpo(text, *lines), "study.yaml").grpo["save_steps"]
+    assert default % boundary == 0
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "0.5", "7.0"])
+def test_a_checkpoint_interval_that_is_no_whole_number_of_steps_is_refused(
+    text: str, value: str
+) -> None:
+    assert "grpo.save_steps: expected a multiple of 1" in refused(
+        with_grpo(text, f"save_steps: {value}")
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation", "generation_batch_size", "num_iterations"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [0, -8])
+def test_a_count_below_one_is_refused_and_not_a_division_by_zero(
+    text: str, key: str, value: int
+) -> None:
+    message = refused(with_grpo(text, f"{key}: {value}"))
+    assert message.startswith(
+        f"study.yaml:12:3: grpo.{key}: expected a number from 1 on, found {value}"
+    )
+
+
+@pytest.mark.parametrize("key", sorted(MANAGED))
+def test_a_key_that_ahalab_manages_is_refused_with_the_reason(text: str, key: str) -> None:
+    message = refused(with_grpo(text, f"{key}: 1"))
+    assert message.startswith(f"study.yaml:12:3: grpo.{key}: not a plan's to set: {MANAGED[key]}")
+
+
+@pytest.mark.parametrize(
+    "name", ["CON", "con", "nul.txt", "com1", "a/b", "..", ".hidden", "a b", "A", "-x", "''", "a" * 65, "a" * 300, "naïve", '"a\\nb"']
+)  # fmt: skip
+def test_a_name_that_makes_no_folder_is_refused_for_studies_and_arms(text: str, name: str) -> None:
+    message = refused(changed(text, "name: demo", f"name: {name}"))
+    assert message.startswith("study.yaml:1:1: name: expected a name of 1 to 64 characters")
+    assert len(message) < 300
+    arm = changed(
+        text, "[correctness, random]", f"[random, {{name: {name}, components: {{format: 1}}}}]"
+    )
+    assert refused(arm).startswith("study.yaml:7:1: arms: expected a name of 1 to 64 characters")
+
+
+@pytest.mark.parametrize("name", ["a", "a" * 64, "gsm8k-qwen2.5_0.5b", "console", "0"])
+def test_a_plain_name_is_taken(text: str, name: str) -> None:
+    assert parse_plan(changed(text, "name: demo", f"name: '{name}'"), "p").name == name
+
+
+@pytest.mark.parametrize("spelling", ["1e-5", "1.0e-5", "0.00001", "1E-5"])
+def test_a_number_in_exponent_form_is_a_number(text: str, spelling: str) -> None:
+    assert (
+        parse_plan(with_grpo(text, f"learning_rate: {spelling}"), "p").grpo["learning_rate"] == 1e-5
+    )
+
+
+@pytest.mark.parametrize("word", ["no", "yes", "on", "off", "y", "n"])
+def test_yaml_1_2_words_are_text(text: str, word: str) -> None:
+    assert parse_plan(changed(text, "name: demo", f"name: {word}"), "p").name == word
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1e999"])
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("max_steps: 20", "max_steps: 20\n  learning_rate: {}", "grpo.learning_rate"),
+        ("{r: 4}", "{{r: 4, alpha_pattern: {{q_proj: [{}]}}}}", "lora.alpha_pattern.q_proj.0"),
+        ("alpha: 0.05", "margin_points: {}", "analysis.margin_points"),
+        ("max_new_tokens: 16", "max_new_tokens: 16\n  temperature: {}", "evaluation.temperature"),
+        ("[correctness, random]", "[random, {{name: x, components: {{format: {}}}}}]", "arms.1.components.format"),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(
+    text: str, old: str, new: str, key: str, number: str
+) -> None:
+    assert f": {key}: expected a finite number, found " in refused(
+        changed(text, old, new.format(number))
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!!python/object/apply:os.system ['touch /tmp/ahalab-was-here']",
+        "!!python/name:os.system x",
+        "!!set {a, b}",
+        "!!binary aGk=",
+        "!!omap [a: 1]",
+        "!custom x",
+        "2020-01-01",
+    ],
+)
+@pytest.mark.parametrize(
+    ("old", "new"), [("name: demo", "name: {}"), ("{r: 4}", "{{alpha_pattern: {{a: {}}}}}")]
+)
+def test_tags_and_dates_are_refused_before_anything_is_built(
+    text: str, value: str, old: str, new: str
+) -> None:
+    assert "expected text, a number, a list or a mapping, found " in refused(
+        changed(text, old, new.format(value))
+    )
+    assert not Path("/tmp/ahalab-was-here").exists()  # noqa: S108
+
+
+@pytest.mark.parametrize("key", ["1", "~", "true", "? [a]", "? {a: 1}", '"a\\nb"', '"\\e[31m"'])
+def test_a_key_that_is_not_plain_text_is_refused(text: str, key: str) -> None:
+    nested = changed(text, "lora: {r: 4}", f"lora:\n  alpha_pattern:\n    {key}\n    : 2")
+    for body in (nested, f"{key}\n: 2\n{text}"):
+        message = refused(body)
+        assert message.isprintable()
+        assert "expected a key of plain text" in message or "expected YAML 1.2" in message
+
+
+def test_an_alias_bomb_costs_neither_time_nor_memory(text: str) -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30)
+    ]  # 9**30 nodes
+    bomb = "lora:\n  alpha_pattern:\n" + "".join(f"    {level}\n" for level in levels)
+    started = time.monotonic()
+    message = refused(changed(text, "lora: {r: 4}\n", bomb))
+    assert "expected no alias" in message
+    assert time.monotonic() - started < 5
+
+
+def test_an_alias_to_itself_and_a_merge_key_are_refused(text: str) -> None:
+    assert "expected no alias" in refused(changed(text, "{r: 4}", "&a {alpha_pattern: *a}"))
+    merged = changed(text, "lora: {r: 4}", "lora: &l {r: 4}\ngrpo2: {<<: *l}")
+    assert refused(merged).startswith("study.yaml:13:9: expected a key of plain text, found '<<'")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "- a", "text", "1", "null", "a: [", "a: b: c", "\t- x", "name: demo\n---\nname: two", "name: \x01", "name: " + "1" * 5000, "%YAML 9.9\n---\na: 1", "*a", "[" * 20_000, "{" * 2_000],
+)  # fmt: skip
+def test_what_is_no_mapping_of_plain_yaml_is_refused(body: str) -> None:
+    refused(body)
+
+
+def test_a_plan_that_is_missing_or_a_folder_or_not_utf_8_or_huge_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    with pytest.raises(
+        PlanError, match=rf"^{path}: expected a study plan, found: No such file.*ahalab init"
+    ):
+        load_plan(path)
+    with pytest.raises(PlanError, match="expected a study plan, found: Is a directory"):
+        load_plan(tmp_path)
+    path.write_bytes(b"name: d\xe9mo\n")
+    with pytest.raises(PlanError, match="expected UTF-8 text, found a bad byte at 7"):
+        load_plan(path)
+    path.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(PlanError, match="expected a plan of at most 1 MB, found 1048577 bytes"):
+        load_plan(path)
+
+
+def test_resolving_a_resolved_plan_changes_nothing(plan: Plan) -> None:
+    assert resolve(plan) == plan
+    assert digest(resolve(plan)) == digest(plan)
+
+
+def test_the_order_of_keys_and_the_spelling_of_numbers_do_not_change_the_digest(text: str) -> None:
+    first = with_grpo(text, "beta: 0", "temperature: 1", "logging_dir: x").replace(
+        "logging_dir: x", "top_k: 5"
+    )
+    second = with_grpo(text, "top_k: 5", "temperature: 1.0", "beta: 0.0")
+    lines = second.splitlines(keepends=True)
+    second = "".join(["schema: ahalab.plan/1\n", *lines[1:9], *lines[9:], lines[0]])
+    assert digest(parse_plan(first, "a")) == digest(parse_plan(second, "b"))
+    weights = (
+        "{name: x, components: {format: 1, correct_strict: 0.5}}",
+        "{name: x, components: {correct_strict: 0.5, format: 1.0}}",
+    )
+    ours, theirs = (
+        parse_plan(changed(text, "[correctness, random]", f"[random, {arm}]"), "p")
+        for arm in weights
+    )
+    assert digest(ours) == digest(theirs)
+
+
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([1e-05, 0.1, 1e22, -0.0, "1e-5", "no", "null", "~", "", " x ", "0x10", "2020-01-01", "a: b", "- a", "#", "*a", "&a", "!x", "'", '"'])
+    | st.text(max_size=12)
+)  # fmt: skip
+TREES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc.x-", min_size=1, max_size=4), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    system=st.none() | st.text(max_size=150),
+    rate=st.floats(0, 1),
+    patterns=st.dictionaries(st.text("abc.x-", min_size=1, max_size=4), TREES, max_size=3),
+    modules=st.none() | st.lists(st.text(max_size=5), max_size=3),
+    alpha=st.floats(1e-9, 0.999),
+)
+def test_a_dumped_plan_reads_back_to_the_same_digest(
+    plan: Plan,
+    system: str | None,
+    rate: float,
+    patterns: dict[str, Any],
+    modules: list[str] | None,
+    alpha: float,
+) -> None:
+    varied = resolve(
+        replace(
+            plan,
+            task=replace(plan.task, system=system, template=f"{system}{{question}}"),
+            grpo={**plan.grpo, "learning_rate": rate},
+            lora={**plan.lora, "alpha_pattern": patterns, "target_modules": modules},
+            analysis=replace(plan.analysis, alpha=alpha),
+        )
+    )
+    dumped = dump_plan(varied)
+    read = parse_plan(dumped, "study.yaml")
+    assert digest(read) == digest(varied)
+    assert read == varied
+    assert dump_plan(read) == dumped
+    assert differing_keys(read, varied) == []
+    assert dumped.startswith(f"# Frozen by ahalab. Digest: {digest(varied)}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("seeds: [0, 1]", "seeds: [0]", ["seeds: (0, 1) here, (0,) there"]),
+        ("alpha: 0.05", "alpha: 0.01", ["analysis.alpha: 0.05 here, 0.01 there"]),
+        ("max_steps: 20", "max_steps: 20\n  beta: 0.04", ["grpo.beta: 0.0 here, 0.04 there"]),
+        ("max_steps: 20", "max_steps: 20\n  seed_x: 1", None),
+        ("max_steps: 20", "max_steps: 20\n  epsilon_high: null", ["grpo.epsilon_high: absent here, None there"]),
+        ("{r: 4}", "{r: 4, rank_pattern: {}}", ["lora.rank_pattern: absent here, {} there"]),
+        ("{r: 4}", "{r: 8, lora_dropout: 0.1}", ["lora.lora_dropout: 0.0 here, 0.1 there", "lora.r: 4 here, 8 there"]),
+        ("name: demo", "name: other", ["name: 'demo' here, 'other' there"]),
+        ("max_steps: 20", "max_steps: 20\n  warmup_steps: 0.0", ["grpo.warmup_steps: 0 here, 0.0 there"]),
+    ],
+)  # fmt: skip
+def test_two_plans_of_different_digests_differ_in_keys_that_are_named(
+    text: str, plan: Plan, old: str, new: str, named: list[str] | None
+) -> None:
+    if named is None:
+        refused(changed(text, old, new))
+        return
+    other = parse_plan(changed(text, old, new), "p")
+    assert digest(other) != digest(plan)
+    found = differing_keys(plan, other)
+    assert [line.replace("[0, 1]", "(0, 1)").replace("[0]", "(0,)") for line in found] == named

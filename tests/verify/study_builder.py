@@ -1,0 +1,350 @@
+"""Builds a small whole study on disk without torch: invented completions, everything else by the real code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ahalab.analyze.compare import analyze
+from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, pilot_of, training_cells
+from ahalab.plan.load import dump_plan, parse_plan
+from ahalab.plan.schedule import expected_rollouts
+from ahalab.records.answer import Answer, Protocol
+from ahalab.records.base import digest, digest_bytes, encode, encode_pretty
+from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt, Selection
+from ahalab.records.rollout import ComponentRow, Rollout
+from ahalab.records.run import Attempt, RunRecord
+from ahalab.records.step import Step, Timing
+from ahalab.records.terms import Finish
+from ahalab.report.html import write_report
+from ahalab.scoring.answers import SCORER_VERSION, score_answer
+from ahalab.scoring.arms import resolve_arm, score_batch
+from ahalab.scoring.components import make_response
+from ahalab.scoring.reflection import reflection_markers
+from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
+from ahalab.statistics.diagnostics import diagnose
+from ahalab.statistics.training import advantages_from_rewards, step_figures
+from ahalab.store.fingerprint import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    adapter_effect_norm,
+    adapter_fingerprint,
+    base_fingerprint,
+)
+from ahalab.store.journal import read_journal
+from ahalab.store.layout import StudyPaths
+from ahalab.store.manifest import write_manifest
+from ahalab.store.models import organism_folder
+from ahalab.store.rows import RowFile, RowWriter, journal_path, write_rows
+from ahalab.tasks.questions import asked_of, load_questions
+from ahalab.tasks.selection import prompt_id
+
+PLAN = """
+name: synthetic
+model: {id: organism}
+task: {name: arithmetic, train_prompts: 6, eval_prompts: 24}
+arms: [historical, additive_format, random]
+control: random
+seeds: [1, 2]
+grpo: {max_steps: 4, num_generations: 4, per_device_train_batch_size: 8, max_completion_length: 12}
+lora: {r: 2, lora_alpha: 4, target_modules: [q_proj]}
+evaluation: {max_new_tokens: 12, batch_size: 8, floor_batch_size: 6, replay: true}
+"""
+END = 2  # the end token of the invented tokenizer
+LIMIT = 12  # tokens of a cut completion
+VERSIONS = {"python": "3", "torch": "none"}
+SKILL = {"base": 0.2, "historical": 0.55, "additive_format": 0.9, "random": 0.2}  # chance to be right
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An invented completion."""
+
+    text: str
+    ids: tuple[int, ...]
+    finish: Finish
+
+
+def write(rng: random.Random, gold: str, skill: float) -> Written:
+    """Invent a completion: right, wrong, right in no format, hesitant, or cut."""
+    kind = rng.random()
+    value = gold if kind < skill else str(int(gold) + rng.randint(1, 9))
+    style = rng.choice(["hashes", "hashes", "stated", "wait", "cut"])
+    text = {
+        "hashes": f"I add the parts.\n#### {value}",
+        "stated": f"The answer is {value}.",
+        "wait": f"Wait, let me check. It is so.\n#### {value}",
+        "cut": f"First {value} and then",
+    }[style]
+    length = LIMIT if style == "cut" else rng.randint(3, LIMIT - 1)
+    ids = [rng.randint(10, 500) for _ in range(length)]
+    if style != "cut":
+        ids[-1] = END
+    return Written(text, tuple(ids), "length" if style == "cut" else "eos")
+
+
+def build(root: Path, plan_text: str = PLAN) -> Path:
+    """Write the whole study, sealed."""
+    plan = parse_plan(plan_text, "plan")
+    paths = StudyPaths(root)
+    root.mkdir(parents=True)
+    paths.plan.write_text(dump_plan(plan), encoding="utf-8")
+    prompts = write_prompts(plan, paths)
+    for cell in training_cells(plan):
+        write_run(plan, paths, prompts["train"], cell)
+    for cell in answer_cells(plan):
+        write_answers(plan, paths, prompts["eval"], cell)
+        if cell != FLOOR:
+            write_answers(plan, paths, prompts["eval"], cell, under="replay/")
+    finish(plan, paths)
+    return root
+
+
+def finish(plan: Plan, paths: StudyPaths) -> None:
+    """Analyse, report and seal, as the pipeline does at the end."""
+    analyze(plan, paths)
+    write_report(paths)
+    write_manifest(paths, digest(plan))
+
+
+def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
+    """Write both prompt sets and how they were drawn."""
+    prompts: dict[str, list[Prompt]] = {}
+    for split in ("train", "eval"):
+        rng = random.Random(split)
+        prompts[split] = []
+        for position, question in enumerate(load_questions(plan.task, split)):
+            ids = tuple(rng.randint(10, 500) for _ in range(rng.randint(5, 9)))
+            prompts[split].append(
+                Prompt(
+                    prompt_id=prompt_id(position, question),
+                    question=question.question,
+                    gold=question.gold,
+                    source=question.source,
+                    split=split,
+                    prompt_ids=ids,
+                    prompt_tokens=len(ids),
+                )
+            )
+        name = f"prompts/{split}"
+        file = RowFile(paths.prompts(split), "prompt/1", digest(plan), name, paths.broken)
+        write_rows(file, prompts[split])
+    counts = {split: len(rows) for split, rows in prompts.items()}
+    selection = Selection(plan_digest=digest(plan), available=counts, drawn=counts, dropped=())
+    paths.prompt_report.write_bytes(encode_pretty(selection))
+    return prompts
+
+
+def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> list[Rollout]:
+    """Return one generation batch, scored by the real scorers."""
+    arm = resolve_arm(str(cell.arm))
+    asked = asked_of(plan.task, plan.answer_format)
+    rng = random.Random(f"{cell.name}|{step}")
+    drawn = random.Random(f"{cell.seed}|{step}").sample(prompts, 2)
+    rows = []
+    for group, prompt in enumerate(drawn):
+        written = [write(rng, prompt.gold, SKILL[str(cell.arm)]) for _ in range(4)]
+        responses = [
+            make_response(
+                completion=w.text,
+                gold=prompt.gold,
+                finish=w.finish,
+                prompt_id=prompt.prompt_id,
+                step=step,
+                sample=sample,
+                asked=replace(asked, prompt=prompt.question),
+                seed=int(cell.seed or 0),
+            )
+            for sample, w in enumerate(written)
+        ]
+        rewards = score_batch(arm, responses)
+        advantages = advantages_from_rewards([r.reward or 0.0 for r in rewards], "group") or []
+        for w, response, reward, advantage in zip(written, responses, rewards, advantages, strict=True):
+            rows.append(
+                Rollout(
+                    step=step,
+                    group=group,
+                    prompt_id=prompt.prompt_id,
+                    sample=response.sample,
+                    completion=w.text,
+                    completion_ids=w.ids,
+                    finish=w.finish,
+                    components={
+                        k: ComponentRow(value=v.value, status=v.status)
+                        for k, v in reward.components.items()
+                    },
+                    reward=reward.reward or 0.0,
+                    advantage=float(np.float32(advantage)),
+                    historical=response.historical,
+                    strict=response.score.strict.outcome,
+                    lenient=response.score.lenient.outcome,
+                    extracted=response.score.lenient.extracted,
+                    reflection=reflection_markers(w.text),
+                )
+            )
+    return rows
+
+
+def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) -> None:
+    """Write one training run: rows, adapter, summary, record."""
+    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    files = [
+        RowFile(path, schema, digest(plan), run.name, paths.broken)
+        for path, schema in (
+            (run.rollouts, "rollout/1"),
+            (run.steps, "step/1"),
+            (run.timings, "timing/1"),
+        )
+    ]
+    length = {p.prompt_id: p.prompt_tokens for p in prompts}
+    rollouts: list[Rollout] = []
+    steps: list[Step] = []
+    with (
+        RowWriter[Rollout](files[0]) as rollout_rows,
+        RowWriter[Step](files[1]) as step_rows,
+        RowWriter[Timing](files[2]) as timing_rows,
+    ):
+        for number in range(int(plan.grpo["max_steps"])):
+            fresh = rollouts_of(plan, prompts, cell, number)
+            rollouts += fresh
+            step = Step(
+                step=number + 1, loss=0.01, grad_norm=0.5, learning_rate=1e-6, entropy=1.0, kl=None,
+                clip_low_fraction=0.0, clip_high_fraction=0.0,
+                tokens=sum(length[r.prompt_id] + len(r.completion_ids) for r in rollouts),
+                **step_figures(fresh),
+            )  # fmt: skip
+            steps.append(step)
+            rollout_rows.append(fresh)
+            step_rows.append([step])
+            timing_rows.append([Timing(step=step.step, seconds=0.1, utc="2026-01-01T00:00:00.000+00:00")])
+    for file in files:
+        with RowWriter[Any](file) as writer:
+            writer.seal()
+    write_adapter(run.adapter, cell)
+    diagnostics = diagnose(
+        str(cell.arm), int(cell.seed or 0), steps, rollouts, adapter_effect_norm(run.adapter)
+    )
+    run.diagnostics.write_bytes(encode_pretty(diagnostics))
+    attempts = tuple(
+        Attempt(number=a.number, started_utc=a.utc, resumed_from_step=a.rows)
+        for a in read_journal(journal_path(run.steps)).attempts
+    )
+    pilot = pilot_of(plan, cell)
+    arm = resolve_arm(str(cell.arm))
+    effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
+    record = RunRecord(
+        plan_digest=digest(plan), arm=arm.name, control=arm.name == plan.control,
+        components=dict(arm.components), seed=int(cell.seed or 0), like=pilot.name if pilot else None,
+        requested_grpo=plan.grpo, effective_grpo=effective,
+        effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
+        model_id="organism", model_revision=None, base_digest=base_fingerprint(organism_folder()),
+        tokenizer_digest=digest_bytes(b"tokenizer"), template_digest=digest_bytes(b"template"),
+        scorer_version=SCORER_VERSION, training_parser_version=TRAINING_PARSER_VERSION,
+        versions=VERSIONS, device="cpu", dtype="float32", threads=1, git_commit=None,
+        started_utc="2026-01-01T00:00:00+00:00", finished_utc="2026-01-01T00:01:00+00:00",
+        attempts=attempts, steps_done=len(steps), rollouts_written=len(rollouts),
+        rollouts_expected=expected_rollouts(plan),
+        adapter_digest=adapter_fingerprint(run.adapter), alarms=diagnostics.alarms,
+    )  # fmt: skip
+    run.record.write_bytes(encode_pretty(record))
+
+
+def write_adapter(folder: Path, cell: Cell) -> None:
+    """Write a LoRA adapter of one module, its weights drawn by the cell's name."""
+    seed = int.from_bytes(hashlib.sha256(cell.name.encode()).digest()[:4], "big")
+    rng = np.random.default_rng(seed)
+    stem = "base_model.model.layers.0.self_attn.q_proj"
+    write_tensors(
+        folder / ADAPTER_WEIGHTS,
+        {
+            f"{stem}.lora_A.weight": rng.normal(size=(2, 6)).astype("<f4"),
+            f"{stem}.lora_B.weight": rng.normal(size=(6, 2)).astype("<f4"),
+        },
+    )
+    config = {
+        "auto_mapping": None, "base_model_name_or_path": "organism", "bias": "none", "lora_alpha": 4,
+        "lora_dropout": 0.0, "peft_type": "LORA", "r": 2, "target_modules": ["q_proj"],
+        "use_rslora": False,
+    }  # fmt: skip
+    (folder / ADAPTER_CONFIG).write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
+
+
+def write_tensors(path: Path, tensors: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Write float32 tensors in the safetensors format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header, blob = {}, b""
+    for name, values in tensors.items():
+        payload = values.tobytes()
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(values.shape),
+            "data_offsets": [len(blob), len(blob) + len(payload)],
+        }
+        blob += payload
+    head = json.dumps(header).encode()
+    path.write_bytes(len(head).to_bytes(8, "little") + head + blob)
+
+
+def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) -> Protocol:
+    """Return the protocol of an answer set."""
+    adapter = None
+    if cell.arm is not None:
+        adapter = adapter_fingerprint(paths.run(cell.arm, int(cell.seed or 0)).adapter)
+    evaluation = plan.evaluation
+    return Protocol(
+        plan_digest=digest(plan), answer_format=plan.answer_format, task="gsm8k",
+        prompts_digest=digest_bytes(b"\n".join(encode(p) for p in prompts)),
+        template_digest=digest_bytes(b"template"), tokenizer_digest=digest_bytes(b"tokenizer"),
+        base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
+        generation={
+            "do_sample": False, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
+            "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT, "eos_token_id": [END],
+            "pad_token_id": 0,
+        },
+        dtype="float32", device="cpu, 1 threads", backend="transformers", versions=VERSIONS,
+        batch_size=evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
+        seed=evaluation.seed, samples=evaluation.samples, scorer_version=SCORER_VERSION,
+    )  # fmt: skip
+
+
+def write_answers(
+    plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell, under: str = ""
+) -> None:
+    """Write one answer set in the batch plan's order; the floor answers as the base does."""
+    if cell.arm is not None:
+        target = paths.answers(cell.arm, int(cell.seed or 0), under)
+    else:
+        target = paths.floor_answers if cell == FLOOR else paths.base_answers(under)
+    protocol = protocol_for(plan, paths, prompts, cell)
+    target.protocol.parent.mkdir(parents=True, exist_ok=True)
+    target.protocol.write_bytes(encode_pretty(protocol))
+    file = RowFile(target.answers, "answer/1", digest(plan), target.name, paths.broken)
+    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
+    pairs = [(prompts[i], j) for i in order for j in range(protocol.samples)]
+    rows = [answer(plan, protocol, cell, prompt, sample) for prompt, sample in pairs]
+    with RowWriter[Answer](file) as writer:
+        for at in range(0, len(rows), protocol.batch_size):
+            writer.append(rows[at : at + protocol.batch_size])
+        writer.seal()
+
+
+def answer(plan: Plan, protocol: Protocol, cell: Cell, prompt: Prompt, sample: int) -> Answer:
+    """Return one answer, scored by the real scorer."""
+    name = BASE.name if cell == FLOOR else cell.name
+    rng = random.Random(f"{name}|{prompt.prompt_id}|{sample}")
+    written = write(rng, prompt.gold, SKILL[cell.arm or "base"])
+    asked = replace(asked_of(plan.task, plan.answer_format), prompt=prompt.question)
+    score = score_answer(written.text, prompt.gold, written.finish, asked)
+    return Answer(
+        protocol=digest(protocol), side="base" if cell.arm is None else "adapter",
+        prompt_id=prompt.prompt_id, sample=sample, completion=written.text,
+        completion_ids=written.ids, finish=written.finish, extracted=score.lenient.extracted,
+        rule=score.lenient.rule, strict=score.strict.outcome, lenient=score.lenient.outcome,
+    )  # fmt: skip

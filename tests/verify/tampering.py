@@ -1,0 +1,116 @@
+"""Tools of an adversary: edit rows and records of a study, and mend journals, manifest and report after it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from ahalab.analyze.compare import analyze
+from ahalab.plan.load import load_plan
+from ahalab.records.base import digest
+from ahalab.report.html import write_report
+from ahalab.store.layout import StudyPaths
+from ahalab.store.manifest import write_manifest
+from ahalab.store.rows import journal_path, sealed_path
+
+Row = dict[str, Any]
+
+
+def canonical(row: Row) -> bytes:
+    """Return a row as the store writes it."""
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a row file, with their newlines."""
+    if not path.is_file():
+        packed = sealed_path(path).read_bytes()
+        return zstandard.ZstdDecompressor().decompress(packed).splitlines(keepends=True)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def edit_rows(path: Path, edit: Callable[[list[Row]], list[Row] | None]) -> None:
+    """Let `edit` change, drop, add or reorder the rows of a file."""
+    rows = [json.loads(line) for line in read_lines(path)]
+    changed = edit(rows)
+    path.write_bytes(b"".join(canonical(row) for row in (rows if changed is None else changed)))
+
+
+def edit_row(path: Path, line: int, **fields: Any) -> None:
+    """Change fields of the row in one line."""
+
+    def edit(rows: list[Row]) -> None:
+        rows[line - 1].update(fields)
+
+    edit_rows(path, edit)
+
+
+def edit_json(path: Path, edit: Callable[[Row], None]) -> None:
+    """Let `edit` change a single-record file."""
+    tree = json.loads(path.read_bytes())
+    edit(tree)
+    path.write_bytes((json.dumps(tree, indent=1) + "\n").encode())
+
+
+def mend_journal(rows: Path) -> None:
+    """Rebuild the chain over the rows as they now lie there, attempts kept."""
+    path, lines = journal_path(rows), read_lines(rows)
+    written, at, number, left = [], 0, 0, lines
+    for line in read_lines(path):
+        entry = json.loads(line)
+        if entry["kind"] == "batch":
+            last = not any(b'"batch"' in later for later in read_lines(path)[len(written) + 1 :])
+            taken = left if last else left[: entry["rows"]]
+            left = left[len(taken) :]
+            payload = b"".join(taken)
+            entry.update(rows=len(taken), start=at, end=at + len(payload))
+            entry["sha256"] = hashlib.sha256(payload).hexdigest()
+            at, number = at + len(payload), number + len(taken)
+        elif entry["kind"] == "attempt":
+            entry.update(rows=number, bytes=at)
+        elif entry["kind"] == "seal":
+            whole = hashlib.sha256(b"".join(lines)).hexdigest()
+            entry.update(rows=number, bytes=at, sha256=whole)
+        written.append(entry)
+    chain(path, written)
+
+
+def chain(path: Path, entries: list[Row]) -> None:
+    """Write journal lines, each naming the digest of the one before."""
+    previous, payload = "0" * 64, b""
+    for entry in entries:
+        entry["previous"] = previous
+        line = canonical(entry)
+        previous = hashlib.sha256(line[:-1]).hexdigest()
+        payload += line
+    path.write_bytes(payload)
+
+
+def mend_journals(root: Path) -> None:
+    """Rebuild the chain of every row file that is there."""
+    for journal in sorted(root.rglob("*.journal.jsonl")):
+        rows = journal.with_name(journal.name.replace(".journal.jsonl", ".jsonl"))
+        if rows.is_file():
+            mend_journal(rows)
+
+
+def reseal(root: Path) -> None:
+    """Mend journals and manifest, so that only deeper checks can catch what was done."""
+    mend_journals(root)
+    manifest = json.loads((root / "manifest.json").read_bytes())
+    write_manifest(StudyPaths(root), manifest["plan_digest"])
+
+
+def rebuild(root: Path) -> None:
+    """Do what the owner can: mend journals, analyse, report and seal with the tool's own means."""
+    mend_journals(root)
+    paths = StudyPaths(root)
+    plan = load_plan(paths.plan)
+    analyze(plan, paths)
+    write_report(paths)
+    write_manifest(paths, digest(plan))
