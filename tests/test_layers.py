@@ -41,7 +41,8 @@ TORCH = (
     "ahalab.organism.recipe",
     "ahalab.organism.measure",
 )
-IMPURE = {"os", "io", "time", "datetime", "random", "subprocess", "socket", "pathlib", "torch", "signal", "multiprocessing", "threading"}  # fmt: skip
+IMPURE = {"os", "io", "time", "datetime", "random", "subprocess", "socket", "pathlib"}
+IMPURE |= {"torch", "signal", "multiprocessing", "threading"}
 # The killable LaTeX worker (DESIGN.md), and the tool that writes docs/artefacts.md.
 IMPURE_FILES = ("scoring/worker.py", "scoring/latex_worker.py", "records/document.py")
 
@@ -122,7 +123,13 @@ def test_pure_layers_use_no_clock_file_or_process(layer: str) -> None:
 def test_an_import_that_runs_the_other_way_would_be_seen(tmp_path: Path) -> None:
     # The test of the test: each way of writing an import is recognised.
     path = SOURCE / "store" / "example.py"
-    code = "import ahalab.train.arm\nfrom ahalab import cli\nfrom ..verify import checks\ndef f():\n    from ahalab.report.html import x\n"
+    code = (
+        "import ahalab.train.arm\n"
+        "from ahalab import cli\n"
+        "from ..verify import checks\n"
+        "def f():\n"
+        "    from ahalab.report.html import x\n"
+    )
     copy = tmp_path / "example.py"
     copy.write_text(code)
 

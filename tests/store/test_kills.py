@@ -17,7 +17,7 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.rows import RowFile, finished, read_rows
 
 BATCHES = 200
-# Appends the batches that are missing, with a step back to a "checkpoint" on every start, as training does.
+# Appends what is missing; every start steps back to a "checkpoint", as training does.
 WRITER = """
 import sys
 from pathlib import Path
@@ -29,7 +29,8 @@ print("ready", flush=True)
 with RowWriter[Timing](file) as writer:
     writer.cut(len(writer.state.batches) // 5 * 5)
     for n in range(len(writer.state.batches), batches):
-        writer.append([Timing(step=n, seconds=n / 4, utc="x" * (n * 37 % 400)) for _ in range(n % 4)])
+        row = Timing(step=n, seconds=n / 4, utc="x" * (n * 37 % 400))
+        writer.append([row] * (n % 4))
     writer.seal()
 """
 OWNER = """
@@ -65,7 +66,7 @@ def test_a_writer_killed_at_random_instants_leaves_the_bytes_of_an_uninterrupted
         for _ in range(n % 4)
     )
     file = RowFile(tmp_path / "s" / "rows.jsonl", "timing/1", "plan", "run", tmp_path / "broken")
-    instants = random.Random(7)
+    instants = random.Random(7)  # noqa: S311 (instants, not secrets)
     kills = 0
     for _ in range(15):
         process = start(WRITER, tmp_path, BATCHES)

@@ -23,12 +23,13 @@ WriteRows = Callable[..., TaskSpec]
 
 
 def spec(name: str, path: Path | None, **more: Any) -> TaskSpec:
-    return TaskSpec(name=name, path=path and str(path), train_prompts=4, eval_prompts=4, **more)  # type: ignore[arg-type]
+    fields = {"name": name, "path": path and str(path), "train_prompts": 4, "eval_prompts": 4}
+    return TaskSpec(**fields, **more)
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> WriteRows:
-    """Write the lines of train.jsonl (and one sound eval.jsonl); return the task that reads them."""
+    """Write the lines of train.jsonl beside a sound eval.jsonl; return the task that reads them."""
 
     def write(*lines: object, name: str = "jsonl", **more: Any) -> TaskSpec:
         text = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
@@ -197,6 +198,7 @@ def test_every_gsm8k_gold_is_the_number_after_the_last_marker() -> None:
         ({"question": 5, "answer": "#### 1"}, "expected text in `question`"),
         ({"question": "q", "answer": True}, "expected text or a number in `answer`, found True"),
         ({"question": "q", "answer": ["1"]}, "expected text or a number in `answer`"),
+        (b'{"question":"a\\ud800","answer":"#### 1"}', "expected text, found half of a character"),
         ([1], "expected a JSON object, found list"),
         ("text", "expected a JSON object, found str"),
         (b"{", "expected a JSON object, found: "),

@@ -1,4 +1,4 @@
-"""Builds a small whole study on disk without torch: invented completions, everything else by the real code."""
+"""Builds a small whole study without torch: completions are invented, all else is real code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,12 @@ evaluation: {max_new_tokens: 12, batch_size: 8, floor_batch_size: 6, replay: tru
 END = 2  # the end token of the invented tokenizer
 LIMIT = 12  # tokens of a cut completion
 VERSIONS = {"python": "3", "torch": "none"}
-SKILL = {"base": 0.2, "historical": 0.55, "additive_format": 0.9, "random": 0.2}  # chance to be right
+SKILL = {
+    "base": 0.2,
+    "historical": 0.55,
+    "additive_format": 0.9,
+    "random": 0.2,
+}  # chance to be right
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,11 @@ class Written:
     text: str
     ids: tuple[int, ...]
     finish: Finish
+
+
+def seeded(text: str) -> random.Random:
+    """Return a generator that draws the same for the same text."""
+    return random.Random(text)  # noqa: S311
 
 
 def write(rng: random.Random, gold: str, skill: float) -> Written:
@@ -118,7 +128,7 @@ def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
     """Write both prompt sets and how they were drawn."""
     prompts: dict[str, list[Prompt]] = {}
     for split in ("train", "eval"):
-        rng = random.Random(split)
+        rng = seeded(split)
         prompts[split] = []
         for position, question in enumerate(load_questions(plan.task, split)):
             ids = tuple(rng.randint(10, 500) for _ in range(rng.randint(5, 9)))
@@ -146,8 +156,8 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
     """Return one generation batch, scored by the real scorers."""
     arm = resolve_arm(str(cell.arm))
     asked = asked_of(plan.task, plan.answer_format)
-    rng = random.Random(f"{cell.name}|{step}")
-    drawn = random.Random(f"{cell.seed}|{step}").sample(prompts, 2)
+    rng = seeded(f"{cell.name}|{step}")
+    drawn = seeded(f"{cell.seed}|{step}").sample(prompts, 2)
     rows = []
     for group, prompt in enumerate(drawn):
         written = [write(rng, prompt.gold, SKILL[str(cell.arm)]) for _ in range(4)]
@@ -166,7 +176,9 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
         ]
         rewards = score_batch(arm, responses)
         advantages = advantages_from_rewards([r.reward or 0.0 for r in rewards], "group") or []
-        for w, response, reward, advantage in zip(written, responses, rewards, advantages, strict=True):
+        for w, response, reward, advantage in zip(
+            written, responses, rewards, advantages, strict=True
+        ):
             rows.append(
                 Rollout(
                     step=step,
@@ -223,7 +235,9 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
             steps.append(step)
             rollout_rows.append(fresh)
             step_rows.append([step])
-            timing_rows.append([Timing(step=step.step, seconds=0.1, utc="2026-01-01T00:00:00.000+00:00")])
+            timing_rows.append(
+                [Timing(step=step.step, seconds=0.1, utc="2026-01-01T00:00:00.000+00:00")]
+            )
     for file in files:
         with RowWriter[Any](file) as writer:
             writer.seal()
@@ -241,7 +255,8 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
     effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
     record = RunRecord(
         plan_digest=digest(plan), arm=arm.name, control=arm.name == plan.control,
-        components=dict(arm.components), seed=int(cell.seed or 0), like=pilot.name if pilot else None,
+        components=dict(arm.components), seed=int(cell.seed or 0),
+        like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
         model_id="organism", model_revision=None, base_digest=base_fingerprint(organism_folder()),
@@ -269,9 +284,9 @@ def write_adapter(folder: Path, cell: Cell) -> None:
         },
     )
     config = {
-        "auto_mapping": None, "base_model_name_or_path": "organism", "bias": "none", "lora_alpha": 4,
-        "lora_dropout": 0.0, "peft_type": "LORA", "r": 2, "target_modules": ["q_proj"],
-        "use_rslora": False,
+        "auto_mapping": None, "base_model_name_or_path": "organism", "bias": "none",
+        "lora_alpha": 4, "lora_dropout": 0.0, "peft_type": "LORA", "r": 2,
+        "target_modules": ["q_proj"], "use_rslora": False,
     }  # fmt: skip
     (folder / ADAPTER_CONFIG).write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
 
@@ -305,8 +320,8 @@ def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cel
         base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
         generation={
             "do_sample": False, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
-            "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT, "eos_token_id": [END],
-            "pad_token_id": 0,
+            "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT,
+            "eos_token_id": [END], "pad_token_id": 0,
         },
         dtype="float32", device="cpu, 1 threads", backend="transformers", versions=VERSIONS,
         batch_size=evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
@@ -338,7 +353,7 @@ def write_answers(
 def answer(plan: Plan, protocol: Protocol, cell: Cell, prompt: Prompt, sample: int) -> Answer:
     """Return one answer, scored by the real scorer."""
     name = BASE.name if cell == FLOOR else cell.name
-    rng = random.Random(f"{name}|{prompt.prompt_id}|{sample}")
+    rng = seeded(f"{name}|{prompt.prompt_id}|{sample}")
     written = write(rng, prompt.gold, SKILL[cell.arm or "base"])
     asked = replace(asked_of(plan.task, plan.answer_format), prompt=prompt.question)
     score = score_answer(written.text, prompt.gold, written.finish, asked)

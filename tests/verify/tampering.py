@@ -1,4 +1,4 @@
-"""Tools of an adversary: edit rows and records of a study, and mend journals, manifest and report after it."""
+"""Tools of an adversary: edit rows and records, then mend journals, manifest and report."""
 
 from __future__ import annotations
 

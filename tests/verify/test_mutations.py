@@ -1,10 +1,14 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from mutations import PLAIN, REBUILT, RESEALED, Mutation
+from mutation_kinds import ANY_LINE, Mutation
+from mutations_analysis import ANALYSIS
+from mutations_files import PLAIN
+from mutations_rebuilt import REBUILT
+from mutations_records import RECORDS
+from mutations_rows import ROWS
 from tampering import rebuild, reseal
 
 from ahalab.verify.checks import Check
@@ -21,9 +25,14 @@ def caught(root: Path, mutation: Mutation) -> Check:
         assert check.note
         return check
     assert verification.result == "FAILED"
-    assert check.status == "failed", [(c.name, c.failures[:2]) for c in verification.checks if c.failed]
-    places = [(f.file.removesuffix(".zst"), f.line) for f in check.failures]
-    assert (mutation.file, mutation.line) in places, places
+    assert check.status == "failed", [
+        (c.name, c.failures[:2]) for c in verification.checks if c.failed
+    ]
+    lines = {f.line for f in check.failures if f.file.removesuffix(".zst") == mutation.file}
+    if mutation.line == ANY_LINE:
+        assert any(line is not None for line in lines)
+    else:
+        assert mutation.line in lines, check.failures
     assert all(f.expected and f.found for f in check.failures)
     return check
 
@@ -34,7 +43,7 @@ def test_tampering_with_files_is_named_with_file_and_line(study: Path, mutation:
     caught(study, mutation)
 
 
-@pytest.mark.parametrize("mutation", RESEALED, ids=lambda m: m.name)
+@pytest.mark.parametrize("mutation", [*ROWS, *RECORDS, *ANALYSIS], ids=lambda m: m.name)
 def test_tampering_is_named_though_journals_and_manifest_were_mended(
     study: Path, mutation: Mutation
 ) -> None:
@@ -51,22 +60,3 @@ def test_tampering_is_named_though_the_owner_rebuilt_everything(
     mutation.tamper(study)
     rebuild(study)
     caught(study, mutation)
-
-
-@pytest.mark.parametrize("mutation", RESEALED, ids=lambda m: m.name)
-def test_a_root_held_from_outside_catches_every_reseal(
-    sound_study: Path, study: Path, mutation: Mutation
-) -> None:
-    published = _root(sound_study)
-    mutation.tamper(study)
-    reseal(study)
-    if _root(study) == published:
-        assert mutation.file == "report.html"  # made from the evidence, so outside its root
-        return
-    verification = verify_study(study, expected_root=published)
-    anchor = next(c for c in verification.checks if c.name == "root.anchor")
-    assert anchor.status == "failed"
-
-
-def _root(study: Path) -> str:
-    return str(json.loads((study / "manifest.json").read_bytes())["root"])

@@ -18,7 +18,10 @@ def main() -> int:
     try:
         return run()
     except AhaLabError as error:
-        sys.stderr.write(f"ahalab: {error}\n")
+        from ahalab.cli.output import harmless
+
+        told = harmless(str(error)).replace("\n", " ")  # a message may quote what a model wrote
+        sys.stderr.write(f"ahalab: {told}\n")
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write(

@@ -13,7 +13,7 @@ from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyAr
 def analyze(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Compare paired answers: the verdict of each arm against the base and the control arm."""
+    """Compare paired answers: each arm against base and control arm."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.output import print_verdicts, say
     from ahalab.pipeline.study import open_study
@@ -31,7 +31,7 @@ def analyze(
 def ablate(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Summarise arms x seeds: each arm's own reward beside what it did to accuracy."""
+    """Summarise arms x seeds: own reward beside change in accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.output import print_ablation
     from ahalab.pipeline.study import open_study
@@ -49,7 +49,7 @@ def diagnose(
     run: Annotated[Path, typer.Argument(help="A run folder: <study>/arms/ARM/seed-S.")],
     output: FormatOption = Format.text,
 ) -> None:
-    """Summarise one training run: reward, groups, lengths, parsers, alarms."""
+    """Summarise one training run: reward, groups, lengths, alarms."""
     from ahalab.cli.output import print_diagnostics
     from ahalab.errors import InputError
     from ahalab.records.base import decode_file, encode

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from ahalab import __version__
@@ -52,13 +51,20 @@ app.command("score")(scoring.score)
 app.add_typer(organism.app, name="organism", help="The embedded model.")
 
 
+# The base of every usage error. Typer carries its own copy of click since 0.26 or so, and the
+# exceptions of another copy are not its.
+UsageFault: type[Exception] = next(
+    c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
+)
+
+
 def run() -> int:
     """Parse the arguments and run the command; usage errors exit 2, as wrong input does."""
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.Abort:
+    except typer.Abort:
         raise KeyboardInterrupt from None
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
+    except UsageFault as error:
+        error.show(file=sys.stderr)  # type: ignore[attr-defined]
         return 2
     return int(code or 0)

@@ -39,6 +39,8 @@ WANTED = {
     Only.lost: frozenset({"lost"}),
 }
 FILTERS = {"a": Only.all, "c": Only.changed, "g": Only.gained, "l": Only.lost}
+NEXT = {" ", "\r", "\n", "n"}
+QUIT = {"q", "\x1b"}
 KEYS = "space next   g gained   l lost   c changed   a all   q quit"
 
 
@@ -60,7 +62,7 @@ def demo(
     if plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _show_plain(_pairs(run, cell, only, metric), metric, limit)
     else:
-        _show_keys(run, cell, only, metric)
+        _show_keys(run, cell, only, metric, limit)
 
 
 def _pairs(run: Path | None, cell: str | None, only: Only, metric: Metric) -> Iterator[ScoredPair]:
@@ -99,25 +101,42 @@ def _show_plain(pairs: Iterator[ScoredPair], metric: Metric, limit: int | None) 
     typer.echo(f"Scored live by {metric} reading: {told or 'no such pair'}.")
 
 
-def _show_keys(run: Path | None, cell: str | None, only: Only, metric: Metric) -> None:
-    import click
+def _show_keys(
+    run: Path | None, cell: str | None, only: Only, metric: Metric, limit: int | None
+) -> None:
+    from itertools import islice
+
+    from rich.console import Console
 
     from ahalab.cli.demo_screen import show_pair
 
-    pairs, number = _pairs(run, cell, only, metric), 0
+    pairs, number = islice(_pairs(run, cell, only, metric), limit), 0
     while True:
         scored = next(pairs, None)
         if scored is None:
-            typer.echo(f"End of the pairs ({only.value}).   {KEYS.replace('space next   ', '')}")
+            if number == 0:
+                Console().clear()  # a pair of another filter must not stand above "none"
+            end = f"End of the {number} pairs" if number else "No such pair"
+            told = "" if only is Only.all else f"{only.value}, "
+            typer.echo(f"{end} ({told}by the {metric} reading).")
+            typer.echo(KEYS.replace("space next   ", ""))
         else:
             number += 1
             show_pair(scored, number, metric, only.value)
             typer.echo(KEYS)
-        key = click.getchar().lower()
-        while key not in {" ", "\r", "\n", "n", "q", "\x1b", *FILTERS}:
-            key = click.getchar().lower()
-        if key in {"q", "\x1b"}:
+        key = _key()
+        while key not in {*NEXT, *QUIT, *FILTERS}:
+            key = _key()
+        if key in QUIT:
             return
         if key in FILTERS:
             only = FILTERS[key]
-            pairs, number = _pairs(run, cell, only, metric), 0
+            pairs, number = islice(_pairs(run, cell, only, metric), limit), 0
+
+
+def _key() -> str:
+    """Wait for a key; the end of the input quits."""
+    try:
+        return str(typer.getchar()).lower()
+    except EOFError:
+        return "q"

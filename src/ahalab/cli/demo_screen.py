@@ -51,4 +51,4 @@ def _panel(title: str, completion: str, score: Score, width: int) -> Panel:
         body.append(f"{metric} ")
         body.append(f"{reading.outcome}\n", style=COLOURS.get(reading.outcome, "yellow"))
     body.append(f"rule: {score.lenient.rule}", style="dim")
-    return Panel(body, title=title, title_align="left", width=width)
+    return Panel(body, title=Text(title), title_align="left", width=width)

@@ -19,7 +19,7 @@ def verify(
     ] = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Recheck everything from rows and files; trust no stored aggregate. No torch, no network."""
+    """Recheck everything from rows and files. No torch, no network."""
     import json
 
     from ahalab.cli.output import print_check, print_verification

@@ -10,11 +10,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ahalab.analyze.sentences import points as signed
+from ahalab.analyze.sentences import probability
 from ahalab.records.comparison import Ablation, ArmComparison, Comparison
 from ahalab.records.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
     from ahalab.verify.checks import Check, Verification
+
+
+UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # not seen, or obeyed by a terminal
+ABLATION_KEY = (
+    "reward: in training, first to last fifth. own score: what the arm itself would pay for the "
+    "evaluation answers, base to adapter. strict, lenient: change in accuracy, points; sd: over "
+    "seeds."
+)
+PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
 def say(message: str) -> None:
@@ -31,28 +42,36 @@ def harmless(text: str) -> str:
             shown.append(character)
         elif code < 32:
             shown.append("^" + chr(code + 64))
-        elif code == 127 or unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}:
+        elif code == 127 or unicodedata.category(character) in UNSEEN:
             shown.append(f"\\u{code:04x}" if code > 255 else f"\\x{code:02x}")
         else:
             shown.append(character)
     return "".join(shown)
 
 
-def _table(*columns: str) -> Table:
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def _table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    """Return a table: columns of text, left; then columns of numbers, right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=number > 0)
+    for column in text:
+        table.add_column(column, overflow="fold")
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
 def points(value: float | None) -> str:
-    """Return points with a sign, or a dash."""
-    return "-" if value is None else f"{value:+.1f}"
+    """Return points as sentences have them, or a dash."""
+    return "-" if value is None else signed(value)
 
 
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
-    console = Console()
+    console = _console()
     if comparison.missing:
         console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:
@@ -62,21 +81,32 @@ def print_verdicts(comparison: Comparison) -> None:
     if comparison.floor is not None:
         console.print(Text(comparison.floor.sentence))
         console.print()
-    table = _table("arm", "against", "metric", "accuracy", "change", "95 % interval", "p (Holm)")
-    table.columns[5].header = f"{100 * comparison.confidence:.0f} % interval"
+    else:
+        console.print(Text("No noise floor: the base was not generated again yet.\n"))
+    interval = f"{100 * comparison.confidence:.4g} % interval"
+    table = _table(("arm", "against", "metric"), ("accuracy", "change", interval, "p (Holm)"))
     for arm in comparison.arms:
         table.add_row(*_verdict_row(arm))
     console.print(table)
+    if any(not arm.primary for arm in comparison.arms):
+        console.print(Text("\nIn brackets: exploratory, not what the plan decides by."))
 
 
 def _verdict_row(arm: ArmComparison) -> tuple[str, ...]:
     bounds = arm.interval_points
-    between = "one seed" if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
-    p_value = "-" if arm.p_holm is None else "<.001" if arm.p_holm < 0.001 else f"{arm.p_holm:.3f}"
+    between = "none" if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
+    if bounds is None and "one seed" in arm.notes:
+        between = "one seed"
+    p_value = "-" if arm.p_holm is None else probability(arm.p_holm).removeprefix("p ")
+    p_value = p_value.removeprefix("= ").replace("< ", "<")
     metric = arm.metric if arm.primary else f"({arm.metric})"
     accuracy = f"{100 * arm.accuracy:.1f} %"
     change = points(arm.difference_points)
     return arm.arm, arm.against, metric, accuracy, change, between, p_value
+
+
+def _signed_reward(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def print_ablation(ablation: Ablation) -> None:
@@ -85,23 +115,44 @@ def print_ablation(ablation: Ablation) -> None:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
 
-    table = _table("arm", "seed", "reward", "own score", "strict", "lenient", "alarms")
+    def spread(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1f}"
+
+    table = _table(("arm",), ("seed", "reward", "own score", "strict", "lenient"))
     for cell in ablation.cells:
         table.add_row(
             cell.arm,
             str(cell.seed),
-            f"{number(cell.reward_first)} > {number(cell.reward_last)}",
-            f"{number(cell.own_score_base)} > {number(cell.own_score_adapter)}",
+            f"{number(cell.reward_first)} to {number(cell.reward_last)}",
+            f"{number(cell.own_score_base)} to {number(cell.own_score_adapter)}",
             points(cell.strict_difference_points),
             points(cell.lenient_difference_points),
-            ", ".join(cell.alarms) or "-",
         )
-    Console().print(table)
+    over = _table(("over seeds",), ("seeds", "own score", "strict", "sd", "lenient", "sd"))
+    for arm in ablation.arms:
+        over.add_row(
+            f"{arm.arm} (control)" if arm.control else arm.arm,
+            str(arm.seeds),
+            _signed_reward(arm.own_score_difference),
+            points(arm.strict_difference_points),
+            spread(arm.strict_seed_spread_points),
+            points(arm.lenient_difference_points),
+            spread(arm.lenient_seed_spread_points),
+        )
+    console = _console()
+    console.print(table)
+    console.print()
+    console.print(over)
+    console.print(Text(f"\n{ABLATION_KEY}"))
+    for cell in ablation.cells:
+        if cell.alarms:
+            told = ", ".join(cell.alarms)
+            console.print(Text(f"alarms of {cell.arm}, seed {cell.seed}: {told}"))
 
 
 def print_diagnostics(diagnostics: Diagnostics) -> None:
     """Print the summary of one run: trends, shares, alarms."""
-    console = Console()
+    console = _console()
     console.print(
         Text(
             f"{diagnostics.arm}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
@@ -112,14 +163,14 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}"
 
-    table = _table("", "first fifth", "last fifth")
+    table = _table(("",), ("first fifth", "last fifth"))
     names = ("reward", "strict", "lenient", "historical", "truncated", "length_tokens", "entropy")
     trends = {name: getattr(diagnostics, name) for name in names}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
         table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
     console.print(table)
-    shares = _table("whole run", "")
+    shares = _table(("whole run",), ("",))
     for label, value in (
         ("groups without a difference in reward", diagnostics.zero_variance_fraction),
         ("positive advantage on wrong answers", diagnostics.wrong_advantage_fraction),
@@ -137,7 +188,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
 
 def print_score(scored: dict[str, Any]) -> None:
     """Print one scored response: outcomes, rule, and the span within its surroundings."""
-    name = "" if scored["id"] is None else f"{scored['id']}: "
+    name = "" if scored["id"] is None else harmless(f"{scored['id']}: ").replace("\n", " ")
     typer.echo(f"{name}strict {scored['strict']}, lenient {scored['lenient']} ({scored['status']})")
     if scored["span"] is None:
         typer.echo(f"  rule {scored['rule']}: no answer taken")

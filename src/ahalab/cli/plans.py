@@ -39,10 +39,10 @@ def init(
 def plan(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Check a plan, its model and its questions; print what will run, and the digest."""
+    """Check a plan, its model and questions; print what will run."""
     import json
 
-    from ahalab.cli.output import say
+    from ahalab.cli.output import harmless, say
     from ahalab.pipeline.preflight import check_inputs
     from ahalab.pipeline.study import open_study
     from ahalab.plan.describe import describe
@@ -54,4 +54,4 @@ def plan(
     if output is Format.json:
         typer.echo(json.dumps({"digest": digest(resolved), "plan": to_plain(resolved)}))
     else:
-        typer.echo(describe(resolved, paths.root))
+        typer.echo(harmless(describe(resolved, paths.root)))

@@ -29,16 +29,26 @@ def score(
     task: Annotated[str, typer.Option(help="gsm8k, math or countdown.")] = "gsm8k",
     output: FormatOption = Format.text,
 ) -> None:
-    """Score responses with the evaluation scorer, showing the rule and the span it took."""
+    """Score responses, showing the rule and the span that it took."""
     rows: Iterator[tuple[str, dict[str, Any]]]
     if gold is not None:
-        response = sys.stdin.read() if source == "-" else source
+        response = _stdin_text() if source == "-" else source
         rows = iter([("response", {"response": response, "gold": gold})])
     else:
         rows = _rows(source)
     defaults = {"answer_format": answer_format, "task": task}
     for place, row in rows:
-        _print(_scored(place, {**defaults, **row}), output)
+        given = {key: value for key, value in row.items() if value is not None}
+        _print(_scored(place, {**defaults, **given}), output)
+
+
+def _stdin_text() -> str:
+    from ahalab.errors import InputError
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"-: expected UTF-8 text, found a bad byte at {error.start}.") from error
 
 
 def _rows(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -70,9 +80,12 @@ def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
     finish = row.get("finish_reason") or "eos"
     if finish not in get_args(Finish):
         raise InputError(f"{place}: expected finish_reason eos, stop or length, found {finish!r}.")
-    response, gold = row["response"], row["gold"]
+    response, gold = row.get("response"), row.get("gold")
     if not isinstance(response, str):
         raise InputError(f"{place}: expected text in `response`, found {type(response).__name__}.")
+    for key in ("answer_format", "task", "prompt"):
+        if not isinstance(row.get(key), str | None):
+            raise InputError(f"{place}: expected text in `{key}`, found {row[key]!r:.80}.")
     asked = Asked(answer_format=row["answer_format"], task=row["task"], prompt=row.get("prompt"))
     text = gold if isinstance(gold, str) else json.dumps(gold)
     try:

@@ -18,12 +18,14 @@ CellOption = Annotated[
 
 
 def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = None) -> None:
-    """Run a study: train, evaluate, analyze, report, seal. Resumes; skips what is current."""
+    """Run a study: train, evaluate, analyze, report. Resumes; skips what is current."""
     from ahalab.cli.output import print_verdicts, say
+    from ahalab.pipeline.preflight import check_inputs
     from ahalab.pipeline.run import run_study
     from ahalab.pipeline.study import open_study
 
     plan, paths = open_study(study, out)
+    check_inputs(plan, paths)
     ran = run_study(plan, paths, jobs or cores(), say)
     print_verdicts(ran.comparison)
     if not ran.did_something:
@@ -42,7 +44,7 @@ def train(
     out: OutOption = RESULTS,
     quiet: QuietOption = False,
 ) -> None:
-    """Train one arm under one seed; resumes from the last sound checkpoint."""
+    """Train one arm under one seed. Resumes from the last sound checkpoint."""
     from ahalab.cli.output import say
     from ahalab.errors import PlanError
     from ahalab.pipeline.study import freeze, open_study
@@ -80,7 +82,7 @@ def evaluate(
     out: OutOption = RESULTS,
     quiet: QuietOption = False,
 ) -> None:
-    """Let base and adapters answer the evaluation questions under one protocol; resumes."""
+    """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import say
     from ahalab.evaluate.pair import Evaluation
     from ahalab.pipeline.study import open_study
@@ -112,7 +114,7 @@ def replay(
     out: OutOption = RESULTS,
     quiet: QuietOption = False,
 ) -> None:
-    """Generate the evaluation again from the saved weights; the bytes must be equal."""
+    """Generate the answers again from saved weights. The bytes must be equal."""
     from ahalab.errors import CheckFailedError
     from ahalab.evaluate.pair import Evaluation
     from ahalab.pipeline.study import open_study

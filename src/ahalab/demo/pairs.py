@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from ahalab.errors import InputError
+from ahalab.errors import InputError, MissingError
 from ahalab.plan.cells import find_cell, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Answer
@@ -53,8 +53,15 @@ def score_pair(pair: SavedPair) -> ScoredPair:
 
 
 def packaged_pairs() -> Iterator[SavedPair]:
-    """Yield the pairs of the run that ships with the package."""
-    payload = files("ahalab.demo").joinpath("saved_run.jsonl").read_bytes()
+    """Yield the pairs of the run that ships with the package.
+
+    Raises:
+        MissingError: It was left out of this installation.
+    """
+    saved = files("ahalab.demo").joinpath("saved_run.jsonl")
+    if not saved.is_file():
+        raise MissingError(f"{saved}: the packaged run is not here. Show a study's: --run DIR.")
+    payload = saved.read_bytes()
     for number, line in enumerate(payload.split(b"\n")[:-1], start=1):
         yield decode_row(line, SavedPair, f"saved_run.jsonl:{number}")
 

@@ -16,10 +16,12 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ahalab.errors import PlanError
 from ahalab.plan.fields import suggestion
 from ahalab.plan.resolve import resolve
-from ahalab.records.base import digest, to_plain
+from ahalab.records.base import digest, encode, to_plain
 from ahalab.records.plan import AnalysisSpec, ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec
 
 MAX_PLAN_BYTES = 1 << 20
+SURROGATE = re.compile("[\ud800-\udfff]")  # an escape can write one, no file can hold it
+LINE_BREAKS = re.compile(rb"\\u(?:0085|2028|2029|feff)")  # in JSON; YAML reads them as breaks
 YAML_TAG = "tag:yaml.org,2002:"
 PLAIN_TAGS = {YAML_TAG + tag for tag in ("map", "seq", "str", "int", "float", "bool", "null")}
 STRUCTS = {
@@ -118,6 +120,10 @@ def _check_plain(root: Node | None, place: str) -> None:
                 left += (key, value)
         elif isinstance(node, SequenceNode):
             left += node.value
+        elif SURROGATE.search(node.value):
+            raise PlanError(
+                f"{where}: expected text, found half of a character ({node.value!r:.80})."
+            )
 
 
 def _place_fault(message: str, node: Node | None, place: str) -> str:
@@ -166,6 +172,7 @@ def dump_plan(plan: Plan) -> str:
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 100
+    yaml.allow_unicode = LINE_BREAKS.search(encode(plan)) is None
     stream = StringIO()
     stream.write(f"# Frozen by ahalab. Digest: {digest(plan)}\n")
     yaml.dump(_readable(to_plain(plan)), stream)

@@ -92,7 +92,7 @@ def _unpacked_size(stored: Path) -> int:
         size = zstandard.get_frame_parameters(file.read(18)).content_size  # the largest header
     if size > MAX_UNPACKED_BYTES:  # so is a size that is not declared
         raise RecordError(
-            f"{stored}: expected a declared size of at most {MAX_UNPACKED_BYTES} bytes, found {size}."
+            f"{stored}: expected a size of at most {MAX_UNPACKED_BYTES} bytes, found {size}."
         )
     return size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ FILES: dict[Split, tuple[str, ...]] = {
     "train": ("train.jsonl",),
     "eval": ("eval.jsonl", "test.jsonl"),
 }
+SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write one, no file can hold it
 HUB_GSM8K = ("openai/gsm8k", "main")
 
 
@@ -115,7 +117,9 @@ def _question(row: dict[str, Any], place: str, question_field: str, gold_field: 
             f"{place}: expected text or a number in `{gold_field}`, found {gold!r:.80}."
         )
     text = gold if isinstance(gold, str) else json.dumps(gold)
-    return Question(str(question), text, place)
+    if SURROGATE.search(question + text):
+        raise InputError(f"{place}: expected text, found half of a character (a lone surrogate).")
+    return Question(question, text, place)
 
 
 def _gsm8k_question(row: dict[str, Any], place: str) -> Question:

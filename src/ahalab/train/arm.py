@@ -29,10 +29,11 @@ from ahalab.store.fingerprint import (
     base_fingerprint,
     tokenizer_fingerprint,
 )
+from ahalab.store.journal import read_journal
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.models import end_ids, load_model, quiet_libraries, resolve_model
-from ahalab.store.rows import RowFile, RowWriter, finished, read_rows
+from ahalab.store.rows import RowFile, RowWriter, finished, journal_path, read_rows
 from ahalab.store.versions import git_commit, versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
@@ -131,6 +132,8 @@ def train_arm(
     definition = arm_of(plan, arm)
     run = paths.run(arm, seed)
     with WriterLock(paths.work / "locks" / f"{run.name.replace('/', '-')}.lock"):
+        if run_complete(plan, paths, arm, seed):  # by whoever held the lock until now
+            return None
         session = _Session(plan, paths, run, definition, seed)
         if pilot is not None:
             pilot.require_same_configuration(plan, seed)
@@ -164,6 +167,7 @@ class _Session:
         """Bring the run to its last checkpoint, from the last sound one."""
         checkpoint = last_sound(self.checkpoints, self.plan_digest, self.run.name)
         if checkpoint is not None and checkpoint.step == self.steps_planned:
+            self._seal_left_open(checkpoint)
             return
         self._clear_unsound(checkpoint)
         with (
@@ -182,6 +186,20 @@ class _Session:
             trainer = self._trainer(rollouts, steps, timings, on_step)
             with quiet_libraries():
                 trainer.train(resume_from_checkpoint=resume)
+            for writer in writers.values():
+                writer.seal()
+
+    def _seal_left_open(self, checkpoint: Checkpoint) -> None:
+        """Seal what a kill between the last checkpoint and the end left open."""
+        for name, file in (
+            ("rollouts", self.files.rollouts),
+            ("steps", self.files.steps),
+            ("timings", self.files.timings),
+        ):
+            if not finished(file):
+                with RowWriter[Any](file) as writer:
+                    writer.cut(checkpoint.batches[name])
+                    writer.seal()
 
     def _clear_unsound(self, checkpoint: Checkpoint | None) -> None:
         """Remove checkpoints that are not whole, so that nothing can pick one up."""
@@ -252,11 +270,11 @@ class _Session:
         }
 
     def finish(self, pilot: Pilot | None) -> RunRecord:
-        """Seal the rows, save the adapter, summarise, and write the run's record, last."""
+        """Save the adapter, summarise, and write the run's record, last."""
         from peft import LoraConfig
 
         save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
-        attempts = self._seal()
+        attempts = self._attempts()
         rollouts = [row for _, row in read_rows(self.run.rollouts, Rollout)]
         steps = [row for _, row in read_rows(self.run.steps, Step)]
         self._reconcile(rollouts, steps)
@@ -300,14 +318,7 @@ class _Session:
         shutil.rmtree(self.checkpoints, ignore_errors=True)
         return record
 
-    def _seal(self) -> tuple[Attempt, ...]:
-        from ahalab.store.journal import read_journal
-        from ahalab.store.rows import journal_path
-
-        for file in (self.files.rollouts, self.files.steps, self.files.timings):
-            if not finished(file):
-                with RowWriter[Any](file) as writer:
-                    writer.seal()
+    def _attempts(self) -> tuple[Attempt, ...]:
         journal = read_journal(journal_path(self.run.steps))
         return tuple(_attempt(a) for a in journal.attempts)
 
@@ -327,10 +338,11 @@ class _Session:
             )
         length = {p.prompt_id: p.prompt_tokens for p in self.prompts}
         tokens = sum(length[r.prompt_id] + len(r.completion_ids) for r in rollouts)
-        counted = steps[-1].tokens
+        # A step that reused a batch has no count: TRL logs one when it generates.
+        counted = next((s.tokens for s in reversed(steps) if s.tokens is not None), None)
         if counted is not None and counted != tokens:
             raise InputError(
-                f"{self.run.steps}:{len(steps)}: expected the trainer's count of tokens, "
+                f"{self.run.steps}: expected the trainer's count of tokens, "
                 f"{counted}, "
                 f"in the rows, found {tokens}."
             )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import Sampler
 from transformers import TrainerCallback
 from trl import GRPOTrainer
 
@@ -20,6 +21,31 @@ from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
 from ahalab.train.response_logger import ResponseLogger
 
 
+class ResumableOrder(Sampler[int]):
+    """TRL's order of prompts, the same in a resumed run.
+
+    TRL draws each epoch's order from one generator; a process that resumes within a later epoch
+    begins with a new generator, and would see the first epoch's order again.
+    """
+
+    def __init__(self, sampler: Any, steps_done: Callable[[], int], accumulation: int) -> None:
+        self.sampler = sampler  # trl.trainer.utils.RepeatSampler
+        self.steps_done = steps_done
+        self.accumulation = accumulation
+
+    def __iter__(self) -> Iterator[int]:
+        if self.sampler.shuffle:
+            chunks = self.sampler.num_samples // self.sampler.batch_size
+            steps = -(-chunks * self.sampler.repeat_count // self.accumulation)  # in an epoch
+            self.sampler.generator.manual_seed(self.sampler.seed)
+            for _ in range(self.steps_done() // steps):
+                torch.randperm(self.sampler.num_samples, generator=self.sampler.generator)
+        return iter(self.sampler)
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+
 class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer that hands each generation batch with its advantages to the logger."""
 
@@ -27,6 +53,11 @@ class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
         super().__init__(reward_funcs=[logger], **arguments)
         self._logger: ResponseLogger = logger
         self._used_rewards: torch.Tensor | None = None  # (B, 1)
+
+    def _get_train_sampler(self, *arguments: Any, **named: Any) -> ResumableOrder:
+        sampler = super()._get_train_sampler(*arguments, **named)
+        accumulation = self.args.gradient_accumulation_steps
+        return ResumableOrder(sampler, lambda: self.state.global_step, accumulation)
 
     def _calculate_rewards(self, *arguments: Any, **named: Any) -> torch.Tensor:
         rewards: torch.Tensor = super()._calculate_rewards(*arguments, **named)

@@ -46,9 +46,12 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
     """Return TRL's GRPOConfig for one run.
 
     Raises:
-        PlanError: The installed TRL lacks a field that the plan sets.
+        PlanError: The installed TRL lacks a field that the plan sets, or an optimizer step would
+            generate more than once.
     """
     from trl import GRPOConfig
+
+    _check_window(plan.grpo)
 
     managed = {
         "output_dir": str(output),
@@ -78,6 +81,21 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
             "dropped without a word. Remove it from the plan, or install another TRL."
         )
     return GRPOConfig(**wanted)
+
+
+def _check_window(grpo: dict[str, Any]) -> None:
+    """Refuse a generation batch that ends within an optimizer step.
+
+    Two batches in one step would share its number and their groups' numbers.
+    """
+    served = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
+    accumulation = int(grpo["gradient_accumulation_steps"])
+    if served % accumulation:
+        raise PlanError(
+            "grpo.steps_per_generation: expected a generation batch that serves whole optimizer "
+            f"steps of gradient_accumulation_steps={accumulation} micro-batches, found one that "
+            f"serves {served}. Nearest: steps_per_generation={-(-served // accumulation) * accumulation}."
+        )
 
 
 def effective_config(config: Any) -> dict[str, Any]:

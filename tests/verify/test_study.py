@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tampering import edit_json, edit_row, read_lines, reseal
+
+from ahalab.errors import InputError
+from ahalab.verify import answers, rollouts
+from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
+from ahalab.verify.study import verify_study
+
+NEVER_CHECKED = {"root.anchor", "plan.anchor", "origin.generation", "origin.runs"}
+RUN = "arms/historical/seed-1"
+
+
+def by_name(verification: Verification) -> dict[str, Check]:
+    return {check.name: check for check in verification.checks}
+
+
+def test_an_untouched_study_passes_every_check_that_files_can_answer(sound_study: Path) -> None:
+    verification = verify_study(sound_study)
+    assert verification.result == "PASSED"
+    statuses = {c.name: c.status for c in verification.checks}
+    assert {name for name, status in statuses.items() if status == "not checked"} == NEVER_CHECKED
+    assert all(c.count > 0 for c in verification.checks if c.status == "passed")
+
+
+def test_every_check_is_told_once_in_the_end_and_as_it_ends(sound_study: Path) -> None:
+    told: list[Check] = []
+    verification = verify_study(sound_study, on_check=told.append)
+    assert [c.name for c in verification.checks] == list(CHECKS)
+    assert sorted(c.name for c in told) == sorted(CHECKS)
+
+
+def test_nothing_is_written(study: Path) -> None:
+    before = sorted((p.as_posix(), p.stat().st_mtime_ns) for p in study.parent.rglob("*"))
+    verify_study(study)
+    assert before == sorted((p.as_posix(), p.stat().st_mtime_ns) for p in study.parent.rglob("*"))
+
+
+def test_times_modes_a_moved_folder_and_empty_folders_are_not_flagged(
+    study: Path, tmp_path: Path
+) -> None:
+    for path in study.rglob("*"):
+        os.utime(path, (1, 1))
+    (study / "claims.json").chmod(0o600)
+    (study / "empty" / "below").mkdir(parents=True)
+    moved = tmp_path / "elsewhere" / "under another name"
+    shutil.move(study, moved)
+    assert verify_study(moved).result == "PASSED"
+
+
+def test_another_umask_time_zone_and_folder_order_are_not_flagged(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
+    copied = study.with_name("copied")
+    for path in sorted(study.rglob("*"), reverse=True):
+        if path.is_file():
+            target = copied / path.relative_to(study)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    assert verify_study(copied).result == "PASSED"
+
+
+def test_a_published_root_and_plan_are_compared(sound_study: Path) -> None:
+    manifest = json.loads((sound_study / "manifest.json").read_bytes())
+    found = by_name(
+        verify_study(
+            sound_study, expected_root=manifest["root"], expected_plan=manifest["plan_digest"]
+        )
+    )
+    assert (found["root.anchor"].status, found["plan.anchor"].status) == ("passed", "passed")
+
+
+def test_a_study_resealed_by_its_owner_fails_against_a_published_root(study: Path) -> None:
+    published = json.loads((study / "manifest.json").read_bytes())["root"]
+    edit_row(study / f"{RUN}/timings.jsonl", 1, seconds=9.0)  # nothing else depends on a clock
+    reseal(study)
+    failed = [
+        c for c in verify_study(study, expected_root=published).checks if c.status == "failed"
+    ]
+    assert [c.name for c in failed if c.name != "report.root"] == ["root.anchor"]
+    assert failed[0].failures[0].expected.endswith(published)
+
+
+def test_a_study_without_a_manifest_is_incomplete(study: Path) -> None:
+    (study / "manifest.json").unlink()
+    verification = verify_study(study)
+    assert verification.result == "INCOMPLETE"
+    assert by_name(verification)["manifest.schema"].status == "incomplete"
+    assert by_name(verification)["regrade"].status == "passed"
+
+
+def test_a_study_that_is_still_training_is_incomplete_and_no_failure(study: Path) -> None:
+    for path in (study / "manifest.json", study / "claims.json", study / "report.html"):
+        path.unlink()
+    for folder in ("analysis", "base", "replay"):
+        shutil.rmtree(study / folder)
+    for folder in study.glob("arms/*/*"):
+        for name in ("answers.jsonl", "answers.journal.jsonl", "answers.protocol.json", "run.json"):
+            (folder / name).unlink()
+    torn = study / f"{RUN}/steps.jsonl"
+    torn.write_bytes(torn.read_bytes() + b'{"schema":"st')
+    journal = study / f"{RUN}/steps.journal.jsonl"
+    journal.write_bytes(b"".join(read_lines(journal)[:-2]))  # not sealed yet
+    verification = verify_study(study)
+    failed = [(c.name, c.failures) for c in verification.checks if c.status == "failed"]
+    assert failed == []
+    assert verification.result == "INCOMPLETE"
+
+
+def test_an_empty_folder_is_incomplete_and_passes_nothing(tmp_path: Path) -> None:
+    verification = verify_study(tmp_path)
+    assert verification.result == "FAILED"  # no frozen plan
+    assert not [c.name for c in verification.checks if c.status == "passed"]
+
+
+def test_a_folder_that_does_not_exist_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected the folder of a study"):
+        verify_study(tmp_path / "no")
+
+
+def test_every_file_replaced_by_rubbish_is_a_failure_and_never_an_exception(study: Path) -> None:
+    for rubbish in (b"", b"\xff\x00\n", b"[" * 100_000 + b"\n", b"null\n", b'{"a":NaN}\n'):
+        for path in study.rglob("*"):
+            if path.is_file():
+                path.write_bytes(rubbish)
+        assert verify_study(study).result == "FAILED"
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"{}\n", b"\xff\n", b"[" * 50_000 + b"]" * 50_000])
+def test_each_file_on_its_own_may_be_rubbish(study: Path, rubbish: bytes) -> None:
+    for name in (
+        "study.yaml", "manifest.json", "prompts/eval.jsonl", f"{RUN}/run.json",
+        f"{RUN}/rollouts.journal.jsonl", f"{RUN}/adapter/adapter_config.json",
+        f"{RUN}/adapter/adapter_model.safetensors", "base/answers.protocol.json",
+        "base/answers.jsonl",
+        "analysis/comparison.json", "claims.json", "report.html",
+    ):  # fmt: skip
+        sound = (study / name).read_bytes()
+        (study / name).write_bytes(rubbish)
+        assert verify_study(study).result == "FAILED", name
+        (study / name).write_bytes(sound)
+
+
+def test_the_json_keeps_the_contract(study: Path) -> None:
+    edit_row(study / f"{RUN}/rollouts.jsonl", 3, advantage=9.0)
+    tree = json.loads(verify_study(study).to_json())
+    assert tree["result"] == "FAILED"
+    check = next(c for c in tree["checks"] if c["name"] == "advantage")
+    assert check["status"] == "failed"
+    assert check["count"] == 192
+    assert check["failures"][0].keys() == {"file", "line", "expected", "found"}
+    assert check["failures"][0]["file"] == f"{RUN}/rollouts.jsonl"
+    assert check["failures"][0]["line"] == 3
+
+
+def test_listed_failures_are_capped_and_all_are_counted(study: Path) -> None:
+    for line in range(1, 33):
+        edit_row(study / f"{RUN}/rollouts.jsonl", line, advantage=9.0)
+    check = by_name(verify_study(study))["advantage"]
+    assert (check.failed, len(check.failures)) == (32, LISTED)
+
+
+def test_another_scorer_version_is_not_checked_and_says_how_many_outcomes_change(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollouts, "SCORER_VERSION", "999")
+    monkeypatch.setattr(answers, "SCORER_VERSION", "999")
+    edit_row(study / f"{RUN}/rollouts.jsonl", 1, strict="error")
+    reseal(study)
+    found = by_name(verify_study(study))
+    assert found["regrade"].status == "not checked"
+    assert "1 of 32 outcomes would change" in found["regrade"].note
+    assert "ahalab rescore" in found["regrade"].note
+
+
+def test_the_owner_who_hides_a_missing_arm_fails_and_who_tells_is_incomplete(study: Path) -> None:
+    shutil.rmtree(study / RUN)
+    shutil.rmtree(study / "replay" / RUN)
+    reseal(study)
+    hidden = by_name(verify_study(study))
+    assert hidden["outcome.missing"].status == "failed"
+    assert hidden["arms.all"].status == "incomplete"
+    edit_json(study / "analysis/comparison.json", lambda t: t.update(missing=[RUN]))
+    assert by_name(verify_study(study))["outcome.missing"].status != "failed"
+
+
+def test_verify_loads_no_torch_and_none_of_the_other_stages() -> None:
+    code = (
+        "import sys, ahalab.verify.study; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('torch', 'transformers')"
+        " or m.startswith(('ahalab.train', 'ahalab.evaluate', 'ahalab.analyze', 'ahalab.report'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
