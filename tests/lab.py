@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
-
 from ahalab.plan.load import parse_plan
 from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
@@ -203,8 +201,16 @@ def start_ahalab(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def plain(record: Any) -> Any:
-    return to_builtins(record)
+def signal_when(
+    process: subprocess.Popen[str], ready: Callable[[], bool], number: int = signal.SIGKILL
+) -> tuple[int, str, str]:
+    """Signal the process group of a real command once `ready()`; return code, stdout, stderr."""
+    while process.poll() is None and not ready():
+        time.sleep(0.002)
+    assert process.poll() is None, process.communicate()
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
 
 
 @dataclass(frozen=True, slots=True)

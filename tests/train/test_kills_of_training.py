@@ -20,6 +20,7 @@ from lab import (
     kinds,
     repeated_bytes,
     rollouts_of,
+    signal_when,
     start_ahalab,
 )
 
@@ -72,8 +73,8 @@ INSTANTS: dict[str, Callable[[Trained], bool]] = {
     ),
     "in the second epoch, past a checkpoint": lambda s: rollout_batches(s) >= 6,
     "after the last checkpoint, before the record": lambda s: (
-        (checkpoints(s) / "checkpoint-6" / MARKER).exists()
-    ),
+        checkpoints(s) / "checkpoint-6" / MARKER
+    ).exists(),
 }
 
 
@@ -103,9 +104,7 @@ def test_a_run_killed_again_and_again_lists_every_attempt_and_repeats_to_the_byt
     assert attempts(study) == [1, 2, 3, 4]
 
 
-def test_rows_that_were_cut_are_generated_again_as_they_were(
-    warm: WarmLab, fresh: Fresh
-) -> None:
+def test_rows_that_were_cut_are_generated_again_as_they_were(warm: WarmLab, fresh: Fresh) -> None:
     study = fresh()
     begin(warm, study).kill_when(lambda: rollout_batches(study) >= 3)  # checkpoint 2, then a batch
     again(warm, study)
@@ -126,11 +125,8 @@ def test_the_real_command_killed_and_resumed_repeats_to_the_byte(
     study = fresh()
     out = study.paths.root.parent
     arguments = ("train", study.plan_file, "--out", out, "--arm", "historical", "--seed", 1)
-    process = start_ahalab(*arguments)
-    real = Command(warm, process.pid, out / "unused", None)
-    real.running = lambda: process.poll() is None  # type: ignore[method-assign]
-    real.finish = lambda: (process.communicate(), process.returncode)[1]  # type: ignore[method-assign,misc]
-    assert real.kill_when(lambda: rollout_batches(study) >= 3) == -signal.SIGKILL
+    code, *_ = signal_when(start_ahalab(*arguments), lambda: rollout_batches(study) >= 3)
+    assert code == -signal.SIGKILL
     again(warm, study)
     assert repeated_bytes(run_of(study)) == repeated_bytes(run_of(trained))
 

@@ -194,9 +194,7 @@ def test_a_reward_that_the_trainer_lost_on_the_way_stops_the_run(
     assert written(writer) == []
 
 
-def test_float32_rounding_of_a_reward_is_no_change(
-    make: Make, writer: RowWriter[Rollout]
-) -> None:
+def test_float32_rounding_of_a_reward_is_no_change(make: Make, writer: RowWriter[Rollout]) -> None:
     logger = make(resolve_arm("additive_format"))
     score(logger, [RIGHT, WRONG])  # 1.2 and 0.2
     logger.commit([0.0, 0.0], [1.2000000476837158, 0.20000000298023224])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -88,13 +89,14 @@ def _check_window(grpo: dict[str, Any]) -> None:
 
     Two batches in one step would share its number and their groups' numbers.
     """
-    served = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
+    slices, iterations = int(grpo["steps_per_generation"]), int(grpo["num_iterations"])
     accumulation = int(grpo["gradient_accumulation_steps"])
-    if served % accumulation:
+    if slices * iterations % accumulation:
+        unit = accumulation // math.gcd(accumulation, iterations)
         raise PlanError(
             "grpo.steps_per_generation: expected a generation batch that serves whole optimizer "
             f"steps of gradient_accumulation_steps={accumulation} micro-batches, found one that "
-            f"serves {served}. Nearest: steps_per_generation={-(-served // accumulation) * accumulation}."
+            f"serves {slices * iterations}. Nearest: steps_per_generation={-(-slices // unit) * unit}."
         )
 
 
