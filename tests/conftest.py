@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab import PLAN, Trained, WarmLab, ahalab, plan_of, write_plan
 
 from ahalab.store.layout import StudyPaths
+from lab import PLAN, Trained, WarmLab, ahalab, plan_of, write_plan
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -20,7 +20,7 @@ from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.rows import read_rows
 
 SERVER = Path(__file__).with_name("warm_server.py")
-# 12 prompts, 4 a step: an epoch is 3 steps, so that the checkpoint of step 4 lies within the second.
+# 12 prompts, 4 a step: an epoch is 3 steps, and the checkpoint of step 4 lies within the second.
 PLAN = """\
 name: tiny
 model: {id: organism}

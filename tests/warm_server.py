@@ -4,24 +4,27 @@ A fork is a process of its own, in a session of its own, so that a SIGKILL is re
 seconds of imports are saved. Requests and answers are lines of JSON on stdin and stdout.
 """
 
+import importlib
 import json
 import os
 import signal
 import sys
 import traceback
 
-import peft  # noqa: F401
-import torch  # noqa: F401
-import transformers  # noqa: F401
-import trl  # noqa: F401
-from datasets import Dataset  # noqa: F401
-from trl import GRPOTrainer  # noqa: F401
-
-import ahalab.cli.app
-import ahalab.evaluate.backends.transformers
-import ahalab.evaluate.pair
-import ahalab.train.trainer
 from ahalab.cli import main
+
+for slow in (
+    "trl.GRPOTrainer",
+    "datasets",
+    "peft",
+    "ahalab.cli.app",
+    "ahalab.evaluate.backends.transformers",
+    "ahalab.train.trainer",
+):
+    module, _, name = slow.partition(".G")
+    importlib.import_module(module)
+    if name:  # TRL imports its trainers when they are asked for
+        getattr(sys.modules[module], "G" + name)
 
 
 def command(arguments: list[str], log: str) -> None:

@@ -39,6 +39,18 @@ def test_the_lenient_reading_counts_a_right_value_in_any_format(tmp_path: Path) 
     assert (found.gained, found.lost) == (4, 1)
 
 
+def test_the_sentence_on_an_adapter_holds_its_counts_and_says_that_p_is_uncorrected(
+    tmp_path: Path,
+) -> None:
+    found = one(tmp_path, *pair(15, 3, 200))
+    # mid-p of 15 and 3: .00754 less P(X = 3) = 816 / 2^18 = .00311
+    assert found.sentence.startswith(
+        "This adapter (random, seed 0) is better than the base in strict accuracy: +6.0 points, "
+        "15 gained, 3 lost of 200 (95 % interval +"
+    )
+    assert found.sentence.endswith(" over questions; p = .004, uncorrected).")
+
+
 PUBLISHED = [  # STATISTICS.md, digits as printed there
     (9, 6, "0.61"), (8, 6, "0.79"), (9, 10, "1.00"), (9, 3, "0.15"), (6, 2, "0.29"),
     (10, 3, "0.09"), (15, 3, "0.00754"), (16, 3, "0.00443"), (28, 29, "1.00"),

@@ -168,8 +168,8 @@ def test_a_batch_that_is_not_a_multiple_of_the_group_names_the_nearest_legal_val
         # 2 iterations over it: 8 steps; with 2 accumulated, 4.
         (("steps_per_generation: 4", "num_iterations: 2"), 12, "8 or 16"),
         (("steps_per_generation: 4", "num_iterations: 2", "gradient_accumulation_steps: 2"), 6, "4 or 8"),
-        # 2 slices with 3 accumulated: batches and steps meet every 6 slices, 2 steps.
-        (("steps_per_generation: 2", "gradient_accumulation_steps: 3"), 3, "2 or 4"),
+        # 3 iterations over 2 slices, 3 accumulated: 2 steps.
+        (("steps_per_generation: 2", "num_iterations: 3", "gradient_accumulation_steps: 3"), 3, "2 or 4"),
     ],
 )  # fmt: skip
 def test_a_checkpoint_off_the_generation_boundary_names_the_nearest(
@@ -352,7 +352,7 @@ def test_a_plan_that_is_missing_or_a_folder_or_not_utf_8_or_huge_is_refused(tmp_
     with pytest.raises(PlanError, match="expected UTF-8 text, found a bad byte at 7"):
         load_plan(path)
     path.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(PlanError, match="expected a plan of at most 1 MB, found 1048577 bytes"):
+    with pytest.raises(PlanError, match="expected a plan of at most 64 kB, found 1048577 bytes"):
         load_plan(path)
 
 
@@ -455,3 +455,16 @@ def test_two_plans_of_different_digests_differ_in_keys_that_are_named(
     assert digest(other) != digest(plan)
     found = differing_keys(plan, other)
     assert [line.replace("[0, 1]", "(0, 1)").replace("[0]", "(0,)") for line in found] == named
+
+
+def test_an_optimizer_step_that_spans_generation_batches_is_refused(text: str) -> None:
+    lines = ("steps_per_generation: 2", "gradient_accumulation_steps: 4")
+    message = refused(with_grpo(text, *lines))
+    assert "grpo.gradient_accumulation_steps: expected a divisor of" in message
+    assert message.endswith("found 4. Nearest: 2.")
+
+
+def test_an_answer_format_that_no_scorer_knows_is_refused(text: str) -> None:
+    message = refused(text + "\nanswer_format: hashtags\n")
+    assert "answer_format: " in message
+    assert "hashtags" in message

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lab import PLAN, Trained, WarmLab, plan_of, rollouts_of
 
 from ahalab.errors import InputError, PlanError
 from ahalab.store.layout import StudyPaths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.train.pilot import load_pilot
+from lab import PLAN, Trained, WarmLab, plan_of, rollouts_of
 
 Fresh = Callable[..., Trained]
 # A study of its own: another draw of prompts, and another arm.
@@ -82,7 +82,6 @@ def test_another_learning_rate_than_the_pilots_is_refused_by_the_command(
         ("{r: 4}", "{r: 8}", 1, "lora.r: 8 here, 4 in the pilot"),
         ("{r: 4}", "{r: 4, target_modules: [q_proj, v_proj]}", 1, "lora.target_modules"),
         ("{id: organism}", "{id: organism, dtype: bfloat16}", 1, "model.dtype"),
-        ("{id: organism}", "{id: organism, threads: 2}", 1, "model.threads"),
     ],
 )
 def test_what_differs_from_the_pilot_is_named(

@@ -10,6 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from ahalab.plan.load import parse_plan
+from ahalab.records.base import decode_file, digest
+from ahalab.records.run import RunRecord
+from ahalab.store.layout import RunPaths, StudyPaths
+from ahalab.store.models import organism_folder
+from ahalab.train.checkpoints import MARKER, last_sound
 from lab import (
     PLAN,
     WINDOWED,
@@ -23,12 +30,6 @@ from lab import (
     signal_when,
     start_ahalab,
 )
-
-from ahalab.plan.load import parse_plan
-from ahalab.records.base import decode_file, digest
-from ahalab.records.run import RunRecord
-from ahalab.store.layout import RunPaths, StudyPaths
-from ahalab.train.checkpoints import MARKER, last_sound
 
 pytestmark = pytest.mark.train
 Fresh = Callable[..., Trained]
@@ -155,6 +156,9 @@ def halfway(warm: WarmLab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan.write_text(PLAN, encoding="utf-8")
     study = Trained(parse_plan(PLAN, "plan"), plan, StudyPaths(folder / "results" / "tiny"))
     begin(warm, study).kill_when(lambda: (checkpoints(study) / "checkpoint-4" / MARKER).exists())
+    for other in checkpoints(study).glob("checkpoint-*"):  # perhaps killed while removing it
+        if other.name != "checkpoint-4":
+            shutil.rmtree(other)
     return folder
 
 
@@ -321,6 +325,32 @@ def test_a_second_process_on_the_same_run_is_refused_and_the_first_one_named(
     assert len(text.strip().splitlines()) == 1
     assert first.finish() == 0
     assert repeated_bytes(run_of(half)) == repeated_bytes(run_of(trained))
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_base_whose_weights_changed_meanwhile_is_refused(
+    warm: WarmLab, fresh: Fresh, tmp_path: Path, killed: bool
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(organism_folder(), model)
+    study = fresh(
+        PLAN.replace("{id: organism}", f"{{id: {model}}}").replace("steps: 6", "steps: 4")
+    )
+    if killed:
+        marker = checkpoints(study) / "checkpoint-2" / MARKER
+        begin(warm, study).kill_when(marker.exists)
+        assert not run_of(study).record.exists()
+        weights = model / "model.safetensors"
+        content = bytearray(weights.read_bytes())
+        content[-1] ^= 1
+        weights.write_bytes(bytes(content))
+        text = again(warm, study, code=2)
+        assert "expected the base" in text
+        assert len(text.strip().splitlines()) == 1
+    else:
+        again(warm, study)
+        config = json.loads((run_of(study).adapter / "adapter_config.json").read_bytes())
+        assert config["base_model_name_or_path"] == str(model)  # as the plan names it
 
 
 # Windows ------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import json
 from collections import Counter, defaultdict
 
 import pytest
-from lab import WINDOWED, Trained, WarmLab, kinds, rollouts_of
 
 from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.base import decode_file
@@ -22,6 +21,7 @@ from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.models import organism_folder
 from ahalab.store.rows import read_rows
 from ahalab.tasks.prepare import read_prompts
+from lab import WINDOWED, Trained, WarmLab, kinds, rollouts_of
 
 pytestmark = pytest.mark.train
 ARMS = ("historical", "random")

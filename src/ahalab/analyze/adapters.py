@@ -40,7 +40,8 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
         told = f"over {len(set(study.clusters))} questions"
     verdict = decide(p_value, bounds, margin=analysis.margin_points / 100, alpha=analysis.alpha)
     in_points = (100 * bounds.low, 100 * bounds.high)
-    told += f" ({interval(in_points, analysis.confidence, 'questions')}; {probability(p_value)})"
+    p_told = probability(p_value) + ("" if p_value is None else ", uncorrected")
+    told += f" ({interval(in_points, analysis.confidence, 'questions')}; {p_told})"
     return AdapterComparison(
         arm=arm,
         seed=seed,

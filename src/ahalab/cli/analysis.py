@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyArgument
+
+if TYPE_CHECKING:
+    from ahalab.store.layout import StudyPaths
 
 
 def analyze(
@@ -26,6 +29,7 @@ def analyze(
     else:
         print_verdicts(comparison)
     say(f"Wrote {paths.comparison}, {paths.changed.name}, {paths.ablation.name}")
+    _tell_unsealed(paths)
 
 
 def ablate(
@@ -43,6 +47,7 @@ def ablate(
         typer.echo(encode(ablation).decode())
     else:
         print_ablation(ablation)
+    _tell_unsealed(paths)
 
 
 def diagnose(
@@ -80,3 +85,16 @@ def report(study: StudyArgument, out: OutOption = RESULTS) -> None:
     analyze_study(plan, paths)
     seal_study(plan, paths)
     typer.echo(str(paths.report))
+
+
+def _tell_unsealed(paths: StudyPaths) -> None:
+    """Say so when the analysis came out otherwise than it was sealed, as with another version."""
+    from ahalab.cli.output import say
+    from ahalab.pipeline.study import REWRITTEN, read_manifest
+    from ahalab.store.manifest import hash_file
+
+    manifest = read_manifest(paths)
+    sealed = [e for e in manifest.evidence if e.path.startswith(REWRITTEN)] if manifest else []
+    found = [(paths.root / entry.path, entry.sha256) for entry in sealed]
+    if any(not path.is_file() or hash_file(path) != sha256 for path, sha256 in found):
+        say(f"The analysis is not the one that was sealed. Seal it: ahalab report {paths.root}")

@@ -51,6 +51,8 @@ app.command("score")(scoring.score)
 app.add_typer(organism.app, name="organism", help="The embedded model.")
 
 
+INTERRUPTED = 130
+
 # The base of every usage error. Typer carries its own copy of click since 0.26 or so, and the
 # exceptions of another copy are not its.
 UsageFault: type[Exception] = next(
@@ -67,4 +69,10 @@ def run() -> int:
     except UsageFault as error:
         error.show(file=sys.stderr)  # type: ignore[attr-defined]
         return 2
+    except SystemExit as gone:
+        if isinstance(gone.__context__, BrokenPipeError):  # Typer and Rich make it an exit code 1
+            raise BrokenPipeError from None
+        raise
+    if code == INTERRUPTED:  # no command ends so: it is what Typer makes of a Ctrl-C
+        raise KeyboardInterrupt
     return int(code or 0)

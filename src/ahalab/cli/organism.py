@@ -18,15 +18,16 @@ def _root() -> None:
 @app.command()
 def build(
     out: Annotated[Path, typer.Argument(help="Folder to write the model to.")],
-    seed: Annotated[int, typer.Option(help="Seed of the recipe.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the recipe (default: the packaged model's).")
+    ] = None,
 ) -> None:
-    """Train the embedded model from random weights by its seeded recipe."""
-    from ahalab.errors import InputError
+    """Train the embedded model again, by its seeded recipe."""
     from ahalab.pipeline.progress import StageProgress
     from ahalab.store.versions import require_train_extra
 
     require_train_extra()
-    from ahalab.organism.recipe import Progress, Recipe
+    from ahalab.organism.recipe import DEFAULT_SEED, Progress, Recipe
     from ahalab.organism.recipe import build as build_organism
 
     with StageProgress("organism", Recipe().steps, "steps") as bar:
@@ -34,8 +35,5 @@ def build(
         def on_step(progress: Progress) -> None:
             bar.update(progress.step)
 
-        try:
-            build_organism(out, seed, on_step)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        build_organism(out, DEFAULT_SEED if seed is None else seed, on_step)
     typer.echo(str(out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ahalab.errors import InputError
 from ahalab.evaluate.backends import Completion
 from ahalab.evaluate.protocol import batch_seed, batches, require_same
 from ahalab.records.answer import Answer, Protocol
@@ -14,9 +15,10 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Side
 from ahalab.scoring.answers import score_answer
 from ahalab.store.durable import replace_file
+from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.rows import RowFile, RowWriter, finished
+from ahalab.store.rows import RowFile, RowWriter, finished, journal_path
 from ahalab.tasks.questions import asked_of
 
 Generate = Callable[[list[tuple[int, ...]], int], list[Completion]]
@@ -70,11 +72,15 @@ def write_answers(
     Raises:
         ProtocolError: It was begun under another protocol.
         LockedError: Another process writes it.
+        InputError: There are answers, and no protocol that tells how they came about.
     """
     if answers_finished(answers):
         return
     lock = answers.paths.work / "locks" / f"{answers.target.name.replace('/', '-')}.lock"
     with WriterLock(lock):
+        if answers_finished(answers):  # by whoever held the lock until now
+            return
+        _require_protocol(answers)
         replace_file(answers.target.protocol, encode_pretty(answers.protocol))
         plan = batches(prompts, answers.protocol.samples, answers.protocol.batch_size)
         with RowWriter[Answer](answers.file) as writer:
@@ -85,6 +91,16 @@ def write_answers(
                 writer.append(score_pairs(answers, pairs, completions))
                 on_batch(len(pairs))
             writer.seal()
+
+
+def _require_protocol(answers: AnswerSet) -> None:
+    """Refuse answers whose protocol is gone: under which one they were made, nothing tells."""
+    path = answers.target.protocol
+    if not path.is_file() and read_journal(journal_path(answers.target.answers)).batches:
+        raise InputError(
+            f"{path}: expected the protocol of the answers that lie beside it, found none. "
+            "Restore it, or remove these answers and their journal to generate them again."
+        )
 
 
 def score_pairs(

@@ -19,7 +19,7 @@ from ahalab.plan.resolve import resolve
 from ahalab.records.base import digest, encode, to_plain
 from ahalab.records.plan import AnalysisSpec, ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec
 
-MAX_PLAN_BYTES = 1 << 20
+MAX_PLAN_BYTES = 1 << 16
 SURROGATE = re.compile("[\ud800-\udfff]")  # an escape can write one, no file can hold it
 LINE_BREAKS = re.compile(rb"\\u(?:0085|2028|2029|feff)")  # in JSON; YAML reads them as breaks
 YAML_TAG = "tag:yaml.org,2002:"
@@ -47,7 +47,7 @@ def load_plan(path: Path) -> Plan:
             f"{path}: expected a study plan, found: {error.strerror}. `ahalab init` writes one."
         ) from error
     if len(payload) > MAX_PLAN_BYTES:
-        raise PlanError(f"{path}: expected a plan of at most 1 MB, found {len(payload)} bytes.")
+        raise PlanError(f"{path}: expected a plan of at most 64 kB, found {len(payload)} bytes.")
     try:
         text = payload.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ from ahalab.errors import PlanError
 from ahalab.plan.fields import as_declared, check_block, field_table
 from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
+from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -74,6 +75,7 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.lora, "peft", "lora")
     grpo = _resolve_grpo(plan)
     _check_evaluation(plan)
+    _check_answer_format(plan)
     return replace(
         plan,
         arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
@@ -131,6 +133,13 @@ def _check_arms(plan: Plan) -> None:
         raise PlanError(f"seeds: expected numbers from 0 to 2^32-1, found {list(plan.seeds)}.")
 
 
+def _check_answer_format(plan: Plan) -> None:
+    try:
+        score_answer("", "0", asked=Asked(answer_format=plan.answer_format))
+    except ValueError as error:
+        raise PlanError(f"answer_format: {error}") from error
+
+
 def _resolve_grpo(plan: Plan) -> dict[str, Any]:
     table = field_table("trl")
     grpo = {k: v for k, v in EXPLICIT_GRPO.items() if k in table} | dict(plan.grpo)
@@ -167,6 +176,7 @@ def _resolve_grpo(plan: Plan) -> dict[str, Any]:
     slices = batch // per_device
     grpo["steps_per_generation"] = slices
     grpo.pop("generation_batch_size", None)
+    _check_window(slices, grpo["num_iterations"], accumulation)
     grpo["save_steps"] = _save_steps(grpo, slices, accumulation, steps)
     if plan.task.train_prompts < batch // group:
         raise PlanError(
@@ -176,10 +186,21 @@ def _resolve_grpo(plan: Plan) -> dict[str, Any]:
     return grpo
 
 
+def _check_window(slices: int, iterations: int, accumulation: int) -> None:
+    """Refuse an optimizer step that spans generation batches: its rollouts would share a step."""
+    served = slices * iterations  # micro-batches that one generation batch serves
+    if served % accumulation:
+        raise PlanError(
+            f"grpo.gradient_accumulation_steps: expected a divisor of steps_per_generation x "
+            f"num_iterations = {served}, so that an optimizer step stays within one "
+            f"generation batch, found {accumulation}. Nearest: "
+            f"{math.gcd(served, accumulation)}."
+        )
+
+
 def _save_steps(grpo: dict[str, Any], slices: int, accumulation: int, steps: int) -> int:
     """Return how often to checkpoint; a resume is exact only where a generation batch begins."""
-    micro = slices * grpo["num_iterations"]  # micro-batches served by one generation batch
-    boundary = math.lcm(micro, accumulation) // accumulation  # in optimizer steps
+    boundary = slices * grpo["num_iterations"] // accumulation  # in optimizer steps
     asked = grpo.get("save_steps")
     if asked is None:
         return boundary * max(1, min(10, steps // boundary))

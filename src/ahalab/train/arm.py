@@ -155,6 +155,7 @@ class _Session:
         self.seed = seed
         self.plan_digest = digest(plan)
         self.model = resolve_model(plan.model)
+        self.base_digest = base_fingerprint(self.model)
         self.prompts = read_prompts(paths, "train")
         self.files = run_files(plan, paths, run)
         self.checkpoints = paths.work / "checkpoints" / run.name
@@ -164,8 +165,18 @@ class _Session:
         self.steps_planned = int(plan.grpo["max_steps"])
 
     def train(self, on_step: Progress) -> None:
-        """Bring the run to its last checkpoint, from the last sound one."""
+        """Bring the run to its last checkpoint, from the last sound one.
+
+        Raises:
+            InputError: The base's weights are no longer those that the run began with.
+        """
         checkpoint = last_sound(self.checkpoints, self.plan_digest, self.run.name)
+        if checkpoint is not None and checkpoint.base_digest != self.base_digest:
+            raise InputError(
+                f"{self.model}: expected the base {checkpoint.base_digest[:19]}... that "
+                f"{self.run.name} began with, found {self.base_digest[:19]}.... Restore its "
+                f"weights, or remove {self.checkpoints} to begin again."
+            )
         if checkpoint is not None and checkpoint.step == self.steps_planned:
             self._seal_left_open(checkpoint)
             return
@@ -256,6 +267,7 @@ class _Session:
                 timings,
                 checkpoints=self.checkpoints,
                 plan_digest=self.plan_digest,
+                base_digest=self.base_digest,
                 on_step=on_step,
             )
         )
@@ -295,7 +307,7 @@ class _Session:
             effective_lora=effective_lora(LoraConfig(**self.plan.lora, task_type="CAUSAL_LM")),
             model_id=self.plan.model.id,
             model_revision=self.plan.model.revision,
-            base_digest=base_fingerprint(self.model),
+            base_digest=self.base_digest,
             tokenizer_digest=tokenizer_fingerprint(self.model),
             template_digest=template_fingerprint(self.tokenizer),
             scorer_version=SCORER_VERSION,

@@ -25,6 +25,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 
     plan_digest: str
     run: str
+    base_digest: str
     step: int
     batches: dict[str, int]  # committed batches of each row file at this step
     files: dict[str, str]  # name -> sha256

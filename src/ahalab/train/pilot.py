@@ -14,6 +14,7 @@ from ahalab.records.run import RunRecord
 from ahalab.store.layout import StudyPaths
 from ahalab.store.rows import read_rows
 from ahalab.tasks.prepare import read_prompts
+from ahalab.train.trl_compat import effective_lora
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,26 @@ class Pilot:
         Raises:
             PlanError: The keys that differ are named.
         """
-        ours = {**plan.grpo, "seed": seed}
-        theirs = {**self.record.requested_grpo, "seed": self.record.seed}
+        from peft import LoraConfig
+
+        lora = effective_lora(LoraConfig(**plan.lora, task_type="CAUSAL_LM"))
+        shared = lora.keys() & self.record.effective_lora.keys()  # PEFT's fields come and go
+        ours = {
+            **plan.grpo,
+            "seed": seed,
+            **{f"lora.{key}": lora[key] for key in shared},
+            "model.id": plan.model.id,
+            "model.revision": plan.model.revision,
+            "model.dtype": plan.model.dtype,
+        }
+        theirs = {
+            **self.record.requested_grpo,
+            "seed": self.record.seed,
+            **{f"lora.{key}": self.record.effective_lora[key] for key in shared},
+            "model.id": self.record.model_id,
+            "model.revision": self.record.model_revision,
+            "model.dtype": self.record.dtype,
+        }
         differing = [
             f"{key}: {ours.get(key)!r} here, {theirs.get(key)!r} in the pilot"
             for key in sorted(ours.keys() | theirs.keys())
@@ -72,7 +91,11 @@ class Pilot:
         Raises:
             InputError: The first row that differs is named.
         """
-        theirs = read_rows(self.folder / "rollouts.jsonl", Rollout)
+        theirs = list(read_rows(self.folder / "rollouts.jsonl", Rollout))
+        if len(rollouts) != len(theirs):
+            raise InputError(
+                f"{place}: expected {len(theirs)} rollouts as in the pilot, found {len(rollouts)}."
+            )
         for ours, (line, other) in zip(rollouts, theirs, strict=True):
             if (ours.step, ours.prompt_id) != (other.step, other.prompt_id):
                 raise InputError(

@@ -82,6 +82,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         *,
         checkpoints: Path,
         plan_digest: str,
+        base_digest: str,
         on_step: Callable[[Step], None],
     ) -> None:
         self.logger = logger
@@ -89,6 +90,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.timings = timings
         self.checkpoints = checkpoints
         self.plan_digest = plan_digest
+        self.base_digest = base_digest
         self.on_step = on_step
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
@@ -121,6 +123,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
             run=self.logger.writer.file.run,
+            base_digest=self.base_digest,
             step=step,
             batches={name: len(writer.state.batches) for name, writer in writers.items()},
             files=file_digests(folder_of(self.checkpoints, step)),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import math
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,9 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
     """Return TRL's GRPOConfig for one run.
 
     Raises:
-        PlanError: The installed TRL lacks a field that the plan sets, or an optimizer step would
-            generate more than once.
+        PlanError: The installed TRL lacks a field that the plan sets.
     """
     from trl import GRPOConfig
-
-    _check_window(plan.grpo)
 
     managed = {
         "output_dir": str(output),
@@ -82,22 +78,6 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
             "dropped without a word. Remove it from the plan, or install another TRL."
         )
     return GRPOConfig(**wanted)
-
-
-def _check_window(grpo: dict[str, Any]) -> None:
-    """Refuse a generation batch that ends within an optimizer step.
-
-    Two batches in one step would share its number and their groups' numbers.
-    """
-    slices, iterations = int(grpo["steps_per_generation"]), int(grpo["num_iterations"])
-    accumulation = int(grpo["gradient_accumulation_steps"])
-    if slices * iterations % accumulation:
-        unit = accumulation // math.gcd(accumulation, iterations)
-        raise PlanError(
-            "grpo.steps_per_generation: expected a generation batch that serves whole optimizer "
-            f"steps of gradient_accumulation_steps={accumulation} micro-batches, found one that "
-            f"serves {slices * iterations}. Nearest: steps_per_generation={-(-slices // unit) * unit}."
-        )
 
 
 def effective_config(config: Any) -> dict[str, Any]:

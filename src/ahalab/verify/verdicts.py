@@ -16,7 +16,7 @@ from ahalab.records.terms import Metric
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.arm_verdicts import check_arms
 from ahalab.verify.matrices import METRICS, Outcomes
-from ahalab.verify.oracle import by_question, exact_p, mid_p, score_interval, verdict
+from ahalab.verify.oracle import FloatArray, by_question, exact_p, mid_p, score_interval, verdict
 from ahalab.verify.reading import Study, close, differences
 from ahalab.verify.wording import check_adapter_sentence, check_floor_sentence
 
@@ -163,8 +163,7 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
         bounds = score_interval(gained, lost, len(base), analysis.confidence)
     else:
         spread = adapter.mean(axis=1) - base.mean(axis=1)
-        interval, p_value = by_question(spread, outcomes.clusters, analysis.confidence)
-        bounds = interval or (difference, difference)
+        bounds, p_value = _clustered(spread, outcomes.clusters, analysis.confidence)
     margin = analysis.margin_points / 100
     return {
         "n": len(base),
@@ -179,6 +178,26 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
         "p_exact": exact,
         "verdict": verdict(p_value, p_value, bounds, margin, analysis.alpha),
     }
+
+
+def _clustered(
+    spread: FloatArray, clusters: list[str], confidence: float
+) -> tuple[tuple[float, float], float | None]:
+    """Return interval and p where a question occurs twice or has several answers.
+
+    Where every question's mean change is -1, 0 or 1, the questions are pairs again.
+    """
+    found: dict[str, list[float]] = {}
+    for label, value in zip(clusters, spread, strict=True):
+        found.setdefault(label, []).append(float(value))
+    means = [sum(values) / len(values) for values in found.values()]
+    if all(mean in (-1.0, 0.0, 1.0) for mean in means):
+        gained, lost = means.count(1.0), means.count(-1.0)
+        low, high = score_interval(gained, lost, len(means), confidence)
+        if low <= float(spread.mean()) <= high:
+            return (low, high), mid_p(gained, lost)
+    interval, p_value = by_question(spread, clusters, confidence)
+    return interval or (-1.0, 1.0), p_value
 
 
 def _check_floor(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:

@@ -26,13 +26,16 @@ ADAPTER_WORDS = {
 
 
 def points(value: float) -> str:
-    """Return a difference as sentences write it."""
-    return f"{value:+.1f}".replace("-", MINUS)
+    """Return a difference as sentences write it; what rounds to zero has no sign."""
+    rounded = round(value, 1)
+    return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
 
 
 def _p(value: float | None) -> str:
     if value is None:
         return ""
+    if value >= 0.9995:
+        return "1.00"
     return ".001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
@@ -51,9 +54,10 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
     ]
     optional = [
         _p(found.p_holm),
-        f"{100 * comparison.confidence:.0f}",
+        f"{100 * comparison.confidence:.4g}",
         f"{comparison.margin_points:g}",
         str(found.seeds),
+        str(len({a.seed for a in comparison.adapters if a.arm == comparison.control})),
         "" if detectable is None else f"{detectable:.1f}",
     ]
     text = found.sentence.replace(found.arm, "").replace(comparison.control, "")
@@ -64,7 +68,7 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
 def check_adapter_sentence(study: Study, found: AdapterComparison, confidence: float) -> None:
     """Check the sentence on one adapter."""
     figures = [points(found.difference_points), *_span(found.interval_points)]
-    optional = [_p(found.p_value), f"{100 * confidence:.0f}", str(found.seed), str(found.n)]
+    optional = [_p(found.p_value), f"{100 * confidence:.4g}", str(found.seed), str(found.n)]
     if found.gained is not None and found.lost is not None:
         figures += [str(found.gained), str(found.lost)]
     else:

@@ -53,20 +53,28 @@ class Generator:
                 f"{folder}: expected an adapter for {model_id}, found one for "
                 f"{config.get('base_model_name_or_path')}."
             )
-        with quiet_libraries():  # missing keys are an error below, not a warning
-            self.model = PeftModel.from_pretrained(self.base, str(folder), adapter_name=ADAPTER)
+        saved = {e.name: e.shape for e in tensor_entries(folder / ADAPTER_WEIGHTS)}
+        try:
+            with quiet_libraries():  # missing keys are an error below, not a warning
+                self.model = PeftModel.from_pretrained(self.base, str(folder), adapter_name=ADAPTER)
+        except (RuntimeError, ValueError) as error:  # shapes that do not fit
+            raise InputError(
+                f"{folder}: expected an adapter that fits {model_id}, found: "
+                f"{' '.join(str(error).split())[:200]}"
+            ) from error
         self.model.eval()
-        self._check_keys(folder)
+        self._check_keys(folder, saved)
 
-    def _check_keys(self, folder: Path) -> None:
+    def _check_keys(self, folder: Path, saved: dict[str, tuple[int, ...]]) -> None:
         """Compare the file's tensors with those the wrapped model holds: PEFT only warns."""
         from peft import get_peft_model_state_dict
 
-        held = {
-            name: tuple(t.shape)
-            for name, t in get_peft_model_state_dict(self.model, adapter_name=ADAPTER).items()
-        }
-        saved = {e.name: e.shape for e in tensor_entries(folder / ADAPTER_WEIGHTS)}
+        # Left to itself PEFT asks the hub about the base's name, to find whether to list embeddings.
+        embeddings = any(".lora_" not in name for name in saved)
+        state = get_peft_model_state_dict(
+            self.model, adapter_name=ADAPTER, save_embedding_layers=embeddings
+        )
+        held = {name: tuple(tensor.shape) for name, tensor in state.items()}
         if held != saved:
             odd = sorted(set(held.items()) ^ set(saved.items()))
             raise InputError(

@@ -1,0 +1,226 @@
+"""`ahalab evaluate` and `ahalab replay` on a trained study, killed, tampered with, repeated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ahalab.records.answer import Answer, Protocol, comparable_digest
+from ahalab.records.base import decode_file, digest
+from ahalab.store.layout import StudyPaths
+from ahalab.store.rows import journal_path, read_rows
+from ahalab.tasks.prepare import read_prompts
+from lab import PLAN, SAMPLED, Trained, WarmLab, batches_in
+
+pytestmark = pytest.mark.train
+PILOT = "arms/historical/seed-1"
+
+
+def answers_of(path: Path) -> list[Answer]:
+    return [row for _, row in read_rows(path, Answer)]
+
+
+def protocol_of(answers: Path) -> Protocol:
+    path = answers.with_name(answers.stem + ".protocol.json")
+    return decode_file(path.read_bytes(), Protocol, str(path))
+
+
+@pytest.fixture(scope="session")
+def evaluated(
+    trained: Trained, warm: WarmLab, tmp_path_factory: pytest.TempPathFactory
+) -> StudyPaths:
+    """The trained study with every answer, uninterrupted. No test may write to it."""
+    root = tmp_path_factory.mktemp("evaluated") / "results" / "tiny"
+    shutil.copytree(trained.paths.root, root)
+    warm.run("evaluate", root)
+    return StudyPaths(root)
+
+
+@pytest.fixture
+def done(evaluated: StudyPaths, tmp_path: Path) -> StudyPaths:
+    """A copy of the evaluated study that a test may change."""
+    return StudyPaths(Path(shutil.copytree(evaluated.root, tmp_path / "results" / "tiny")))
+
+
+def test_every_side_answers_every_question_under_one_comparable_protocol(
+    evaluated: StudyPaths,
+) -> None:
+    prompts = {p.prompt_id for p in read_prompts(evaluated, "eval")}
+    sets = {
+        "base": evaluated.base_answers(),
+        "historical": evaluated.answers("historical", 1),
+        "random": evaluated.answers("random", 1),
+    }
+    for name, target in sets.items():
+        rows = answers_of(target.answers)
+        assert len(rows) == 12
+        assert {r.prompt_id for r in rows} == prompts
+        assert {r.side for r in rows} == {"base" if name == "base" else "adapter"}
+        assert {r.protocol for r in rows} == {digest(protocol_of(target.answers))}
+    protocols = [protocol_of(target.answers) for target in sets.values()]
+    assert len({comparable_digest(p) for p in protocols}) == 1
+    assert protocols[0].adapter_digest is None
+    assert len({p.adapter_digest for p in protocols}) == 3
+
+
+def test_the_floor_is_the_base_under_another_batch_plan_and_says_so(evaluated: StudyPaths) -> None:
+    base, floor = evaluated.base_answers().answers, evaluated.floor_answers.answers
+    assert protocol_of(base).batch_size == 4
+    assert protocol_of(floor).batch_size == 3
+    assert (batches_in(journal_path(base)), batches_in(journal_path(floor))) == (3, 4)
+    assert comparable_digest(protocol_of(base)) != comparable_digest(protocol_of(floor))
+    assert {r.prompt_id for r in answers_of(floor)} == {r.prompt_id for r in answers_of(base)}
+    assert {r.side for r in answers_of(floor)} == {"base"}
+
+
+def test_evaluating_again_changes_nothing(done: StudyPaths, warm: WarmLab) -> None:
+    before = {p: p.stat().st_mtime_ns for p in done.root.rglob("*") if p.is_file()}
+    warm.run("evaluate", done.root)
+    assert {p: p.stat().st_mtime_ns for p in done.root.rglob("*") if p.is_file()} == before
+
+
+def test_killed_in_the_middle_and_resumed_greedy_answers_are_the_same_to_the_byte(
+    study: Trained, evaluated: StudyPaths, warm: WarmLab
+) -> None:
+    journals = [
+        journal_path(target.answers)
+        for target in (study.paths.base_answers(), study.paths.answers("historical", 1))
+    ]
+    for journal in journals:
+        command = warm.start("evaluate", study.paths.root)
+        assert command.kill_when(lambda j=journal: batches_in(j) >= 1) == -signal.SIGKILL  # type: ignore[misc]
+    warm.run("evaluate", study.paths.root)
+    for arm in ("historical", "random"):
+        path = study.paths.answers(arm, 1).answers
+        assert path.read_bytes() == evaluated.answers(arm, 1).answers.read_bytes()
+    base = study.paths.base_answers().answers
+    assert base.read_bytes() == evaluated.base_answers().answers.read_bytes()
+
+
+def test_killed_in_the_middle_and_resumed_sampled_answers_are_the_same_to_the_byte(
+    fresh: Callable[[str], Trained], trained: Trained, warm: WarmLab
+) -> None:
+    study = fresh(SAMPLED)
+    out = study.paths.root.parent
+    # The base alone answers: prompts are all that a study needs for it.
+    train = warm.start("train", study.plan_file, "--out", out, "--arm", "random", "--seed", 1)
+    train.kill_when((study.paths.root / "prompts" / "selection.json").exists)
+    target = study.paths.base_answers().answers
+    journal = journal_path(target)
+    evaluate = ("evaluate", study.paths.root, "--cell", "base")
+    warm.run(*evaluate)
+    whole = target.read_bytes()
+    rows = answers_of(target)
+    assert len({(r.prompt_id, r.sample) for r in rows}) == len(rows) == 24
+    assert len({r.completion for r in rows}) > 12  # the two samples differ
+    shutil.rmtree(target.parent)
+    for batches in (1, 4):
+        command = warm.start(*evaluate)
+        command.kill_when(lambda n=batches: batches_in(journal) >= n)  # type: ignore[misc]
+    warm.run(*evaluate)
+    assert target.read_bytes() == whole
+
+
+# Replay -------------------------------------------------------------------------------------------
+
+
+def test_a_replay_is_equal_to_the_byte_and_one_altered_byte_is_told(
+    done: StudyPaths, warm: WarmLab
+) -> None:
+    text = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT)
+    assert "base: equal" in text
+    assert f"{PILOT}: equal" in text
+    assert "DIFFERENT" not in text
+    path = done.answers("historical", 1).answers
+    path.write_bytes(path.read_bytes().replace(b'"completion":"', b'"completion":"~', 1))
+    text = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT, code=1)
+    assert "base: equal" in text
+    assert f"{PILOT}: DIFFERENT" in text
+    assert "Traceback" not in text
+
+
+# Refusals -----------------------------------------------------------------------------------------
+
+
+def refused(warm: WarmLab, root: Path, *more: object, code: int = 2) -> str:
+    text = warm.run("evaluate", root, *more, code=code)
+    assert len(text.strip().splitlines()) == 1, text
+    return text
+
+
+def edited_alpha(adapter: Path) -> None:
+    path = adapter / "adapter_config.json"
+    config = json.loads(path.read_bytes())
+    config["lora_alpha"] *= 2
+    path.write_text(json.dumps(config))
+
+
+def flipped_byte(adapter: Path) -> None:
+    path = adapter / "adapter_model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def pickle_only(adapter: Path) -> None:
+    (adapter / "adapter_model.safetensors").rename(adapter / "adapter_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        (edited_alpha, "expected adapter sha256"),
+        (flipped_byte, "expected adapter sha256"),
+        (pickle_only, "adapter_model.bin"),
+        (shutil.rmtree, "adapter"),
+    ],
+)
+def test_an_adapter_that_training_did_not_leave_is_refused(
+    study: Trained, warm: WarmLab, fault: Callable[[Path], None], named: str
+) -> None:
+    fault(study.run("historical").adapter)
+    text = refused(warm, study.paths.root, "--cell", PILOT)
+    assert named in text
+    assert not study.paths.answers("historical", 1).answers.exists()
+
+
+def test_adapters_of_two_arms_exchanged_are_refused(study: Trained, warm: WarmLab) -> None:
+    one, two = (study.run(arm).adapter for arm in ("historical", "random"))
+    one.rename(one.with_name("aside"))
+    two.rename(one)
+    one.with_name("aside").rename(two)
+    assert "expected adapter sha256" in refused(warm, study.paths.root, "--cell", PILOT)
+
+
+def test_an_arm_that_was_not_trained_is_missing(study: Trained, warm: WarmLab) -> None:
+    study.run("historical").record.unlink()
+    text = refused(warm, study.paths.root, "--cell", PILOT, code=5)
+    assert "ahalab train" in text
+
+
+def test_another_protocol_than_the_begun_one_is_refused_and_the_field_named(
+    done: StudyPaths, warm: WarmLab
+) -> None:
+    path = done.base_answers().protocol
+    path.write_text(path.read_text("utf-8").replace('"samples": 1', '"samples": 2'))
+    assert "samples: 1 now, 2 there" in refused(warm, done.root, "--cell", "base")
+
+
+def test_a_cell_that_the_plan_lacks_is_refused_with_the_names(
+    done: StudyPaths, warm: WarmLab
+) -> None:
+    text = refused(warm, done.root, "--cell", "arms/nosuch/seed-1")
+    assert PILOT in text
+    assert "Traceback" not in text
+
+
+def test_a_study_without_prompts_is_refused(tmp_path: Path, warm: WarmLab) -> None:
+    plan = tmp_path / "study.yaml"
+    plan.write_text(PLAN, encoding="utf-8")
+    text = refused(warm, plan, "--out", tmp_path / "results")
+    assert "prompts" in text
