@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from ahalab.errors import LockedError
 from ahalab.pipeline import workers
 from ahalab.pipeline.run import _training_job
 from ahalab.pipeline.workers import Job, JobError, run_jobs
 from ahalab.plan.cells import pilot_of, training_cells
 from ahalab.store.layout import StudyPaths
+from ahalab.store.lock import WriterLock
 from lab import PLAN, plan_of
 
 # Stands in for `python -m ahalab`: a job's arguments are a line of Python.
@@ -58,7 +60,7 @@ def test_real_commands_run_and_leave_their_output_in_their_logs(tmp_path: Path) 
 
 def test_a_real_commands_message_and_exit_code_are_passed_on(tmp_path: Path) -> None:
     log = tmp_path / "x.log"
-    with pytest.raises(JobError, match="train: .*no-such-plan.yaml: expected a study") as caught:
+    with pytest.raises(JobError, match=r"train: .*no-such-plan\.yaml: expected a study") as caught:
         run_jobs([Job("train", ("plan", "no-such-plan.yaml"), log, 1)], 1, lambda: None)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
@@ -108,7 +110,7 @@ def test_a_failing_job_stops_the_others_and_starts_no_further_one(
         " time.sleep(.01)\nsys.stderr.write('noise\\nahalab: the disk is full\\n'); sys.exit(5)"
     )
     began = time.monotonic()
-    with pytest.raises(JobError, match="^bad: the disk is full") as caught:
+    with pytest.raises(JobError, match=r"^bad: the disk is full") as caught:
         run_jobs(
             [
                 job(tmp_path, "slow", waiting),
@@ -131,7 +133,7 @@ def test_a_job_that_says_nothing_still_has_a_message(line: None, tmp_path: Path)
 
 def test_a_job_killed_by_the_system_is_resumable(line: None, tmp_path: Path) -> None:
     program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    with pytest.raises(JobError, match="killed by signal 9 .*The same command resumes") as caught:
+    with pytest.raises(JobError, match=r"killed by signal 9 .*The same command resumes") as caught:
         run_jobs([job(tmp_path, "oom", program)], 1, lambda: None)
     assert caught.value.exit_code == 4
 
@@ -162,16 +164,14 @@ def test_jobs_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         f"with WriterLock(Path({str(lock)!r})): time.sleep(60)"
     )
     parent = (
-        "import sys; from pathlib import Path; from ahalab.pipeline import workers\n"
-        f"workers.COMMAND = ('-c', {hold!r}) if hasattr(workers, 'COMMAND') else None\n"
+        "from pathlib import Path; from ahalab.pipeline import workers\n"
+        f"workers.ENTRY = workers.ENTRY.partition('from ahalab.cli')[0] + chr(10) + {hold!r}\n"
         f"workers.run_jobs([workers.Job('x', (), Path({str(log)!r}), 1)], 1, lambda: None)"
     )
     with subprocess.Popen([sys.executable, "-c", parent]) as process:
         while process.poll() is None and (not lock.exists() or not lock.read_text()):
             time.sleep(0.01)
         process.kill()
-    from ahalab.store.lock import LockedError, WriterLock
-
     for _ in range(200):
         try:
             with WriterLock(lock):

@@ -12,7 +12,7 @@ from ahalab.train import trl_compat
 from ahalab.train.trl_compat import check_trl, effective_config, effective_lora, grpo_config
 from lab import PLAN, WINDOWED, plan_of
 
-quiet = pytest.mark.filterwarnings("ignore")  # the libraries' own, while they are imported
+quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # while libraries import
 
 
 @pytest.fixture

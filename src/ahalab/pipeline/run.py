@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.analyze.compare import analyze
+from ahalab.errors import CheckFailedError
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
@@ -20,7 +21,7 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, write_manifest
 from ahalab.store.models import resolve_model
-from ahalab.store.rows import journal_path
+from ahalab.store.rows import journal_path, read_bytes
 from ahalab.store.versions import require_train_extra
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.train.arm import run_complete
@@ -61,16 +62,15 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say) -> Ran:
     if is_current(plan, paths):
         comparison, _ = analyze(plan, paths)
         return Ran(False, comparison, paths.report)
-    manifest = read_manifest(paths)
-    if manifest is not None:
-        paths.manifest.unlink()  # the study is open again until it is sealed
     freeze(plan, paths)
+    paths.manifest.unlink(missing_ok=True)  # the study is open again until it is sealed
     if not prompts_ready(plan, paths):
         require_train_extra()
         say("prompts: drawing and rendering")
         prepare_prompts(plan, paths, resolve_model(plan.model))
     _train(plan, paths, jobs)
     _evaluate(plan, paths, jobs)
+    _require_equal_replays(plan, paths)
     say("analysis: comparing paired answers")
     comparison, _ = analyze(plan, paths)
     say("report: drawing")
@@ -158,6 +158,26 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
         ]
         with StageProgress(stage, total, "answers", done()) as progress:
             run_jobs(work, jobs, lambda: progress.update(done()))
+
+
+def _require_equal_replays(plan: Plan, paths: StudyPaths) -> None:
+    """Refuse to go on over a replay that differs, also when an earlier call generated it.
+
+    Raises:
+        CheckFailedError: The cells are named.
+    """
+    if not plan.evaluation.replay:
+        return
+    differing = []
+    for cell in (BASE, *training_cells(plan)):
+        first, again = (target_of(paths, cell, under).answers for under in ("", "replay/"))
+        if read_bytes(first) != read_bytes(again):
+            differing.append(cell.name)
+    if differing:
+        raise CheckFailedError(
+            f"{paths.root}/replay: expected the same bytes as the evaluation, found others in "
+            f"{', '.join(differing)}. Remove that replay to generate it again."
+        )
 
 
 def _rows(path: Path) -> int:

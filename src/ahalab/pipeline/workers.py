@@ -13,6 +13,10 @@ from pathlib import Path
 from ahalab.errors import AhaLabError
 
 POLL_SECONDS = 0.25
+ENTRY = (
+    "from ahalab.pipeline.tether import end_with_parent; end_with_parent(); "
+    "from ahalab.cli import main; raise SystemExit(main())"
+)
 
 
 class JobError(AhaLabError):
@@ -52,6 +56,7 @@ def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) ->
             for job, process in list(running):
                 if process.poll() is not None:
                     running.remove((job, process))
+                    _let_go(process)
                     if process.returncode != 0:
                         raise _fault(job, process.returncode)
             on_poll()
@@ -60,6 +65,13 @@ def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) ->
             process.terminate()
         for _, process in running:
             process.wait()
+            _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """Close our end of the pipe that ties a job to us."""
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _next(waiting: list[Job], running: list[tuple[Job, subprocess.Popen[bytes]]]) -> Job | None:
@@ -75,8 +87,8 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
     quiet = {"TOKENIZERS_PARALLELISM": "false", "NO_COLOR": "1"}
     with job.log.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "ahalab", *job.arguments],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", ENTRY, *job.arguments],
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, **threads, **quiet},
@@ -90,4 +102,4 @@ def _fault(job: Job, code: int) -> JobError:
         return JobError(
             f"{job.name}: killed by signal {-code} (log: {job.log}). The same command resumes.", 4
         )
-    return JobError(f"{job.name}: {last.removeprefix('ahalab: ')}", code)
+    return JobError(f"{job.name}: {last.removeprefix('ahalab: ')} (log: {job.log})", code)

@@ -200,7 +200,7 @@ def _check_window(slices: int, iterations: int, accumulation: int) -> None:
 
 def _save_steps(grpo: dict[str, Any], slices: int, accumulation: int, steps: int) -> int:
     """Return how often to checkpoint; a resume is exact only where a generation batch begins."""
-    boundary = slices * grpo["num_iterations"] // accumulation  # in optimizer steps
+    boundary = slices * int(grpo["num_iterations"]) // accumulation  # in optimizer steps
     asked = grpo.get("save_steps")
     if asked is None:
         return boundary * max(1, min(10, steps // boundary))
@@ -240,9 +240,10 @@ def _check_evaluation(plan: Plan) -> None:
             "floor is "
             "the base under a second batch plan."
         )
-    for key, level in (("alpha", analysis.alpha), ("confidence", analysis.confidence)):
-        if not 0 < level < 1:
-            raise PlanError(f"analysis.{key}: expected a fraction between 0 and 1, found {level}.")
+    if not 0 < analysis.alpha < 1:
+        raise PlanError(
+            f"analysis.alpha: expected a fraction between 0 and 1, found {analysis.alpha}."
+        )
     if analysis.margin_points <= 0:
         raise PlanError(
             f"analysis.margin_points: expected points above 0, found {analysis.margin_points}."

@@ -17,7 +17,10 @@ FILES = (
     ("rollout", "arms/ARM/seed-S/rollouts.jsonl"),
     ("step", "arms/ARM/seed-S/steps.jsonl, timings.jsonl"),
     ("diagnostics", "arms/ARM/seed-S/diagnostics.json"),
-    ("answer", "base/, arms/ARM/seed-S/, replay/: answers.jsonl, answers.protocol.json, floor.jsonl"),
+    (
+        "answer",
+        "base/, arms/ARM/seed-S/, replay/: answers.jsonl, answers.protocol.json, floor.jsonl",
+    ),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),

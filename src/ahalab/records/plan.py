@@ -58,9 +58,13 @@ class AnalysisSpec(Record, frozen=True, kw_only=True):
 
     primary: Metric = "strict"
     alpha: float = 0.05
-    confidence: float = 0.95
     margin_points: float = 2.0
     comparisons: tuple[Literal["base", "control"], ...] = ("base", "control")
+
+    @property
+    def confidence(self) -> float:
+        """Coverage of every interval: 1 - alpha, so that test and interval speak of one level."""
+        return round(1 - self.alpha, 12)
 
 
 class Plan(Record, frozen=True, kw_only=True):

@@ -69,7 +69,7 @@ class Generator:
         """Compare the file's tensors with those the wrapped model holds: PEFT only warns."""
         from peft import get_peft_model_state_dict
 
-        # Left to itself PEFT asks the hub about the base's name, to find whether to list embeddings.
+        # Not told whether to list embeddings, PEFT asks the hub about the base's name.
         embeddings = any(".lora_" not in name for name in saved)
         state = get_peft_model_state_dict(
             self.model, adapter_name=ADAPTER, save_embedding_layers=embeddings
