@@ -12,7 +12,11 @@ from ahalab.train import trl_compat
 from ahalab.train.trl_compat import check_trl, effective_config, effective_lora, grpo_config
 from lab import PLAN, WINDOWED, plan_of
 
-quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # while libraries import
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # while the libraries are imported
+    # Written out by every plan, since its default changed the meaning of a run.
+    pytest.mark.filterwarnings("ignore:`gradient_checkpointing:FutureWarning"),
+]
 
 
 @pytest.fixture
@@ -20,7 +24,6 @@ def libraries() -> None:
     pytest.importorskip("trl", reason="pip install 'ahalab[train]'")
 
 
-@quiet
 @pytest.mark.train
 @pytest.mark.parametrize("text", [PLAN, WINDOWED])
 def test_every_field_of_the_plan_is_the_one_that_trl_holds(
@@ -35,7 +38,6 @@ def test_every_field_of_the_plan_is_the_one_that_trl_holds(
     assert "secret-place" not in str(held)
 
 
-@quiet
 @pytest.mark.train
 def test_what_decides_about_records_is_not_the_plans_to_choose(
     libraries: None, tmp_path: Path
@@ -46,7 +48,6 @@ def test_what_decides_about_records_is_not_the_plans_to_choose(
     assert (held["logging_steps"], held["log_completions"]) == (1, False)
 
 
-@quiet
 @pytest.mark.train
 def test_a_field_that_the_installed_trl_lacks_is_refused_not_dropped(
     libraries: None, tmp_path: Path
@@ -57,7 +58,6 @@ def test_a_field_that_the_installed_trl_lacks_is_refused_not_dropped(
         grpo_config(plan, 1, tmp_path)
 
 
-@quiet
 @pytest.mark.train
 def test_the_recorded_lora_has_sorted_modules_and_no_path(libraries: None) -> None:
     from peft import LoraConfig
