@@ -17,7 +17,7 @@ from ahalab.plan.load import parse_plan
 from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
 from ahalab.store.layout import RunPaths, StudyPaths
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 
 SERVER = Path(__file__).with_name("warm_server.py")
 # 12 prompts, 4 a step: an epoch is 3 steps, and the checkpoint of step 4 lies within the second.

@@ -168,6 +168,7 @@ def make_answers(
                     finish=finish,
                     extracted=extracted,
                     rule=rule,
+                    status="ok",
                     strict=strict,
                     lenient=lenient,
                 )

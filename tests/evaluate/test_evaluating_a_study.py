@@ -13,7 +13,7 @@ import pytest
 from ahalab.records.answer import Answer, Protocol, comparable_digest
 from ahalab.records.base import decode_file, digest
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import journal_path, read_rows
+from ahalab.store.reading import journal_path, read_rows
 from ahalab.tasks.prepare import read_prompts
 from lab import PLAN, SAMPLED, Trained, WarmLab, batches_in
 

@@ -18,7 +18,7 @@ from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.prompt import Prompt
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 from lab import SAMPLED, batches_in, environment, plan_of
 
 PLAN = plan_of(SAMPLED)
@@ -60,7 +60,12 @@ def fake_model(stop_after: int = 99) -> Callable[[list[tuple[int, ...]], int], l
 
 def answer_set(root: Path, **changed: object) -> AnswerSet:
     weights = {"template": "t", "tokenizer": "k", "base": "b", "adapter": None}
-    how = {"generation": {"do_sample": True}, "versions": {"torch": "1"}, "batch_size": 4}
+    how = {
+        "generation": {"do_sample": True},
+        "versions": {"torch": "1"},
+        "batch_size": 4,
+        "seed": 0,
+    }
     protocol = make_protocol(PLAN, PROMPTS, weights, how)  # type: ignore[arg-type]
     paths = StudyPaths(root / "results" / "s")
     return AnswerSet(PLAN, paths, paths.base_answers(), replace(protocol, **changed), "base")

@@ -14,7 +14,7 @@ import pytest
 
 from ahalab.records.answer import Answer
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import journal_path, read_rows
+from ahalab.store.reading import journal_path, read_rows
 from lab import (
     PLAN,
     Trained,

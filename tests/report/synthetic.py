@@ -169,7 +169,7 @@ def _run_record(plan: Plan, arm: str, seed: int, alarms: tuple[Alarm, ...]) -> R
         device="cpu", dtype="float32", threads=1,
         git_commit="0123456789abcdef0123456789abcdef01234567",
         started_utc="2026-01-05T10:00:00+00:00", finished_utc="2026-01-05T10:04:10+00:00",
-        attempts=(Attempt(number=1, started_utc="2026-01-05T10:00:00+00:00", resumed_from_step=0),),
+        attempts=(Attempt(number=1, started_utc="2026-01-05T10:00:00+00:00", steps_found=0),),
         steps_done=60, rollouts_written=7680, rollouts_expected=7680,
         adapter_digest=digest_bytes(f"{arm}{seed}".encode()), alarms=alarms,
     )  # fmt: skip

@@ -8,7 +8,8 @@ from ahalab.errors import InputError
 from ahalab.records.base import encode
 from ahalab.records.step import Timing
 from ahalab.store.durable import replace_file, write_all
-from ahalab.store.rows import RowFile, RowWriter, journal_path
+from ahalab.store.reading import journal_path
+from ahalab.store.rows import RowFile, RowWriter
 
 Batch = Callable[[int], list[Timing]]
 

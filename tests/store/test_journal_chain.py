@@ -9,7 +9,8 @@ import pytest
 from ahalab.errors import RecordError
 from ahalab.records.step import Timing
 from ahalab.store.journal import read_journal
-from ahalab.store.rows import RowFile, RowWriter, journal_path
+from ahalab.store.reading import journal_path
+from ahalab.store.rows import RowFile, RowWriter
 
 Batch = Callable[[int], list[Timing]]
 

@@ -14,7 +14,8 @@ from ahalab.errors import LockedError
 from ahalab.records.base import encode
 from ahalab.records.step import Timing
 from ahalab.store.lock import WriterLock
-from ahalab.store.rows import RowFile, finished, read_rows
+from ahalab.store.reading import read_rows
+from ahalab.store.rows import RowFile, finished
 
 BATCHES = 200
 # Appends what is missing; every start steps back to a "checkpoint", as training does.

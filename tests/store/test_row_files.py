@@ -14,17 +14,8 @@ import ahalab.store.rows as rows_module
 from ahalab.errors import InputError, PlanError, RecordError
 from ahalab.records.base import encode
 from ahalab.records.step import Timing
-from ahalab.store.rows import (
-    RowFile,
-    RowWriter,
-    compress_sealed,
-    finished,
-    journal_path,
-    read_bytes,
-    read_rows,
-    sealed_path,
-    write_rows,
-)
+from ahalab.store.reading import journal_path, read_bytes, read_rows, sealed_path
+from ahalab.store.rows import RowFile, RowWriter, compress_sealed, finished, write_rows
 
 Batch = Callable[[int], list[Timing]]
 Write = Callable[[RowFile, range], None]

@@ -16,7 +16,8 @@ from ahalab.scoring import arms
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.components import ComponentValue, Response
-from ahalab.store.rows import RowFile, RowWriter, read_rows
+from ahalab.store.reading import read_rows
+from ahalab.store.rows import RowFile, RowWriter
 from ahalab.train.response_logger import ResponseLogger
 
 END, OTHER_END = 1, 7

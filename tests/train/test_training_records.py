@@ -19,7 +19,7 @@ from ahalab.statistics.training import advantages_from_rewards, step_figures
 from ahalab.store.fingerprint import adapter_effect_norm, adapter_fingerprint
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.models import organism_folder
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 from ahalab.tasks.prepare import read_prompts
 from lab import WINDOWED, Trained, WarmLab, kinds, rollouts_of
 
@@ -133,7 +133,7 @@ def test_diagnostics_are_those_of_the_rows(trained: Trained, arm: str) -> None:
 def test_an_uninterrupted_run_lists_one_attempt(trained: Trained) -> None:
     for arm in ARMS:
         attempts = record_of(trained.run(arm)).attempts
-        assert [(a.number, a.resumed_from_step) for a in attempts] == [(1, 0)]
+        assert [(a.number, a.steps_found) for a in attempts] == [(1, 0)]
         for journal in ("rollouts", "steps", "timings"):
             lines = kinds(trained.run(arm).folder / f"{journal}.journal.jsonl")
             assert lines == ["head", "attempt", *["batch"] * 6, "seal"]

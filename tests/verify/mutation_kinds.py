@@ -14,7 +14,7 @@ from study_builder import write_tensors
 from tampering import Row, chain, edit_json, edit_row, edit_rows, read_lines
 
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS
-from ahalab.store.rows import journal_path
+from ahalab.store.reading import journal_path
 
 RUN = "arms/historical/seed-1"
 OTHER = "arms/additive_format/seed-1"

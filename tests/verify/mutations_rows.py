@@ -125,6 +125,7 @@ ROWS = [
         "an extracted answer is edited", row(ANSWERS, 4, extracted="77"), "extract", ANSWERS, 4
     ),
     Mutation("a rule is edited", row(ANSWERS, 4, rule="guess"), "extract", ANSWERS, 4),
+    Mutation("a status is edited", row(ANSWERS, 4, status="fine"), "grade.status", ANSWERS, 4),
     Mutation("an advantage is edited", row(ROLLOUTS, 3, advantage=2.5), "advantage", ROLLOUTS, 3),
     Mutation(
         "a completion is called cut",

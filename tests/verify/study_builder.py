@@ -42,7 +42,8 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import write_manifest
 from ahalab.store.models import organism_folder
-from ahalab.store.rows import RowFile, RowWriter, journal_path, write_rows
+from ahalab.store.reading import journal_path
+from ahalab.store.rows import RowFile, RowWriter, write_rows
 from ahalab.tasks.questions import asked_of, load_questions
 from ahalab.tasks.selection import prompt_id
 
@@ -247,7 +248,7 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
     )
     run.diagnostics.write_bytes(encode_pretty(diagnostics))
     attempts = tuple(
-        Attempt(number=a.number, started_utc=a.utc, resumed_from_step=a.rows)
+        Attempt(number=a.number, started_utc=a.utc, steps_found=a.rows)
         for a in read_journal(journal_path(run.steps)).attempts
     )
     pilot = pilot_of(plan, cell)
@@ -361,5 +362,6 @@ def answer(plan: Plan, protocol: Protocol, cell: Cell, prompt: Prompt, sample: i
         protocol=digest(protocol), side="base" if cell.arm is None else "adapter",
         prompt_id=prompt.prompt_id, sample=sample, completion=written.text,
         completion_ids=written.ids, finish=written.finish, extracted=score.lenient.extracted,
-        rule=score.lenient.rule, strict=score.strict.outcome, lenient=score.lenient.outcome,
+        rule=score.lenient.rule, status=score.lenient.status,
+        strict=score.strict.outcome, lenient=score.lenient.outcome,
     )  # fmt: skip

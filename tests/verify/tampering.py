@@ -16,7 +16,7 @@ from ahalab.records.base import digest
 from ahalab.report.html import write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import write_manifest
-from ahalab.store.rows import journal_path, sealed_path
+from ahalab.store.reading import journal_path, sealed_path
 
 Row = dict[str, Any]
 

@@ -21,7 +21,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric, Outcome
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
-from ahalab.store.rows import journal_path, read_rows
+from ahalab.store.reading import journal_path, read_rows
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.selection import normalised
 
@@ -126,8 +126,9 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
     if not adapters:
         raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
     floor = _load(paths.floor_answers, expected)
-    if floor is not None:  # the one difference a floor has, and is for
-        same = replace(floor.protocol, batch_size=base.protocol.batch_size)
+    if floor is not None:  # the batch plan is the one difference a floor has, and is for
+        ours = base.protocol
+        same = replace(floor.protocol, batch_size=ours.batch_size, seed=ours.seed)
         require_comparable(base, dataclasses.replace(floor, protocol=same))
     return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing))
 

@@ -62,6 +62,8 @@ def train(
         )
     require_train_extra()
     pilot = load_pilot(like) if like else None
+    if pilot is not None:  # before anything is frozen under this plan
+        pilot.require_same_configuration(plan, seed)
     model = resolve_model(plan.model)
     freeze(plan, paths)
     prepare_prompts(plan, paths, model, pilot.study if pilot else None)

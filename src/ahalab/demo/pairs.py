@@ -18,7 +18,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric
 from ahalab.scoring.answers import Asked, Score, score_answer
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 from ahalab.tasks.questions import scoring_task
 
 Change = Literal["gained", "lost", "both right", "both wrong"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ahalab.errors import InputError, MissingError
 from ahalab.evaluate.protocol import generation_fields, make_protocol
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
-from ahalab.plan.cells import FLOOR, Cell
+from ahalab.plan.cells import FLOOR, Cell, answer_seed
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
@@ -18,7 +18,7 @@ from ahalab.records.terms import Side
 from ahalab.store.fingerprint import adapter_fingerprint, base_fingerprint, tokenizer_fingerprint
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.models import end_ids, load_model, resolve_model
-from ahalab.store.rows import read_bytes
+from ahalab.store.reading import read_bytes
 from ahalab.store.versions import versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.render import load_tokenizer, template_fingerprint
@@ -47,7 +47,7 @@ def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
 def answers_present(paths: StudyPaths, cell: Cell, under: str = "") -> bool:
     """Say, without torch, whether a cell's answers are sealed."""
     from ahalab.store.journal import read_journal
-    from ahalab.store.rows import journal_path
+    from ahalab.store.reading import journal_path
 
     return read_journal(journal_path(target_of(paths, cell, under).answers)).seal is not None
 
@@ -138,6 +138,7 @@ class Evaluation:
             "generation": self.generation,
             "versions": versions(),
             "batch_size": evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
+            "seed": answer_seed(self.plan, cell),
         }
         protocol = make_protocol(self.plan, self.prompts, weights, how)
         side: Side = "base" if cell.arm is None else "adapter"

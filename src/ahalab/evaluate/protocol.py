@@ -74,7 +74,7 @@ def make_protocol(
         plan: The resolved plan.
         prompts: The evaluation prompts, in order.
         weights: `template`, `tokenizer`, `base` and `adapter` digests.
-        how: `generation` fields, `versions`, and `batch_size`.
+        how: `generation` fields, `versions`, `batch_size` and `seed`.
     """
     return Protocol(
         plan_digest=digest(plan),
@@ -91,7 +91,7 @@ def make_protocol(
         backend=BACKEND,
         versions=how["versions"],
         batch_size=how["batch_size"],
-        seed=plan.evaluation.seed,
+        seed=how["seed"],
         samples=plan.evaluation.samples,
         scorer_version=SCORER_VERSION,
     )

@@ -18,7 +18,8 @@ from ahalab.store.durable import replace_file
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.rows import RowFile, RowWriter, finished, journal_path
+from ahalab.store.reading import journal_path
+from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.tasks.questions import asked_of
 
 Generate = Callable[[list[tuple[int, ...]], int], list[Completion]]
@@ -124,6 +125,7 @@ def score_pairs(
                 finish=completion.finish,
                 extracted=score.lenient.extracted,
                 rule=score.lenient.rule,
+                status=score.lenient.status,
                 strict=score.strict.outcome,
                 lenient=score.lenient.outcome,
             )

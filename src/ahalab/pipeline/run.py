@@ -21,7 +21,7 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, write_manifest
 from ahalab.store.models import resolve_model
-from ahalab.store.rows import journal_path, read_bytes
+from ahalab.store.reading import journal_path, read_bytes
 from ahalab.store.versions import require_train_extra
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.train.arm import run_complete

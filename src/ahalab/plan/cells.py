@@ -43,6 +43,12 @@ def answer_cells(plan: Plan) -> list[Cell]:
     return [BASE, FLOOR, *training_cells(plan)]
 
 
+def answer_seed(plan: Plan, cell: Cell) -> int:
+    """Return the seed of a cell's answers: the plan's, the next one for a sampled floor."""
+    sampled = plan.evaluation.temperature > 0
+    return plan.evaluation.seed + (1 if sampled and cell == FLOOR else 0)
+
+
 def find_cell(plan: Plan, name: str) -> Cell:
     """Return the cell of a name.
 

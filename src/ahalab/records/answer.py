@@ -52,5 +52,6 @@ class Answer(Record, frozen=True, kw_only=True):
     finish: Finish
     extracted: str | None  # by the lenient reading
     rule: str  # the rule that took it
+    status: str  # of the lenient reading: "ok", or why there is no verdict on a value
     strict: Outcome
     lenient: Outcome

@@ -19,6 +19,7 @@ class Diagnostics(Record, frozen=True, kw_only=True):
     """What the reward, the groups, the lengths and the parsers did over a run."""
 
     schema: Literal["ahalab.diagnostics/1"] = "ahalab.diagnostics/1"
+    rules_version: str  # of the rules that summarise and raise alarms
     arm: str
     seed: int
     steps: int

@@ -20,7 +20,7 @@ class Attempt(Record, frozen=True, kw_only=True):
 
     number: int
     started_utc: str
-    resumed_from_step: int  # 0: from the start
+    steps_found: int  # committed when it began; those after the last checkpoint ran again
 
 
 class RunRecord(Record, frozen=True, kw_only=True):

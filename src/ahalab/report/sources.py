@@ -18,7 +18,7 @@ from ahalab.records.prompt import Selection
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 
 R = TypeVar("R", bound=Record)
 

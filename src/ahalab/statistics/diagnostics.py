@@ -21,6 +21,7 @@ from ahalab.statistics.training import (
     zero_variance,
 )
 
+RULES_VERSION = "1"  # rises with every change that summarises the same rows otherwise
 DEAD_RUN_FRACTION = 0.95  # of groups without any difference in reward
 TRUNCATED_FRACTION = 0.2  # of the last rollouts
 REWARD_RISE = 0.1  # in reward, from the first to the last fifth
@@ -74,6 +75,7 @@ def diagnose(
     names = list(rollouts[0].components) if rollouts else []
     dead = mean(float(zero_variance(g)) for g in groups)
     return Diagnostics(
+        rules_version=RULES_VERSION,
         arm=arm,
         seed=seed,
         steps=len(steps),

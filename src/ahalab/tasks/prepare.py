@@ -12,7 +12,8 @@ from ahalab.records.terms import Split
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.rows import RowFile, finished, read_rows, write_rows
+from ahalab.store.reading import read_rows
+from ahalab.store.rows import RowFile, finished, write_rows
 from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
 from ahalab.tasks.render import load_tokenizer, render
 from ahalab.tasks.selection import check_overlap, draw, prompt_id

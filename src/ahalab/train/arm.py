@@ -33,7 +33,8 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.models import end_ids, load_model, quiet_libraries, resolve_model
-from ahalab.store.rows import RowFile, RowWriter, finished, journal_path, read_rows
+from ahalab.store.reading import journal_path, read_rows
+from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.store.versions import git_commit, versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
@@ -361,4 +362,4 @@ class _Session:
 
 
 def _attempt(line: JournalAttempt) -> Attempt:
-    return Attempt(number=line.number, started_utc=line.utc, resumed_from_step=line.rows)
+    return Attempt(number=line.number, started_utc=line.utc, steps_found=line.rows)

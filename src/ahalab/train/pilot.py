@@ -12,7 +12,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import RunRecord
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import read_rows
+from ahalab.store.reading import read_rows
 from ahalab.tasks.prepare import read_prompts
 from ahalab.train.trl_compat import effective_lora
 

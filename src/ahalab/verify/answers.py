@@ -26,6 +26,7 @@ NAMES = (
     "row.unique",
     "regrade",
     "extract",
+    "grade.status",
     "finish",
     "tokens",
     "pair.key",
@@ -237,6 +238,9 @@ def _check_grade(study: Study, answers: _Rows, at: tuple[int, Answer], prompt: P
         taken = (score.lenient.extracted, score.lenient.rule)
         ledger["extract"].expect(
             answers.file, line, f"{what}: extracted and rule", taken, (row.extracted, row.rule)
+        )
+        ledger["grade.status"].expect(
+            answers.file, line, f"{what}: status", score.lenient.status, row.status
         )
     return expected != found
 

@@ -12,7 +12,7 @@ from ahalab.records.base import decode_row
 from ahalab.records.journal import JournalAttempt, JournalHead, JournalLine
 from ahalab.store.journal import JournalState
 from ahalab.store.manifest import files_below
-from ahalab.store.rows import journal_path
+from ahalab.store.reading import journal_path
 from ahalab.verify.reading import Study
 
 NAMES = ("chain", "chain.run", "seal")

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ahalab.plan.cells import FLOOR, Cell, answer_cells
+from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed
 from ahalab.records.answer import Protocol
 from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
@@ -76,7 +76,7 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
         "dtype": plan.model.dtype,
         "device": f"{plan.model.device}, {plan.model.threads} threads",
         "batch_size": evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
-        "seed": evaluation.seed,
+        "seed": answer_seed(plan, cell),
         "samples": evaluation.samples,
     }
     generation: dict[str, Any] = {
@@ -102,14 +102,14 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
 def _check_equal(
     study: Study, path: Path, protocol: Protocol, base: Protocol | None, cell: Cell
 ) -> None:
-    """Compare with the base's: only the adapter, and the floor's batch size, may differ."""
+    """Compare with the base's: only the adapter, and the floor's batch plan, may differ."""
     name = study.relative(path)
     if base is None:
         study.ledger["protocol"].not_checked("the base's protocol could not be read")
         return
     expected = replace(base, adapter_digest=protocol.adapter_digest)
     if cell == FLOOR:
-        expected = replace(expected, batch_size=protocol.batch_size)
+        expected = replace(expected, batch_size=protocol.batch_size, seed=protocol.seed)
     wrong = list(differences(to_plain(expected), to_plain(protocol), 0.0))
     for field, ours, theirs in wrong:
         check = OWN_CHECK.get(field, "protocol")

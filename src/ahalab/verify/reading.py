@@ -18,7 +18,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Split
 from ahalab.store.layout import StudyPaths
-from ahalab.store.rows import MAX_LINE_BYTES, sealed_path
+from ahalab.store.reading import MAX_LINE_BYTES, sealed_path
 from ahalab.tasks.questions import asked_of
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Grader

@@ -23,7 +23,7 @@ from ahalab.verify.steps import check_diagnostics, check_steps
 
 NAMES = (
     "plan.n", "arm.config", "arm.order", "adapter.config", "adapter.arm", "tensor.finite",
-    "adapter.effect", "grade.status", "reward.sum", "advantage", "steps", "diagnostics", "attempts",
+    "adapter.effect", "reward.sum", "advantage", "steps", "diagnostics", "attempts",
 )  # fmt: skip
 OWN_TO_A_RUN = ("seed", "data_seed")  # the only fields of the configuration that may differ
 NOT_COMPARED = ("report_to",)  # TRL rewrites it, and it changes no number
@@ -125,8 +125,7 @@ def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFact
     facts = journals.get(study.relative(run.paths.steps))
     if facts is not None:
         attempts = tuple(
-            Attempt(number=a.number, started_utc=a.utc, resumed_from_step=a.rows)
-            for a in facts.attempts
+            Attempt(number=a.number, started_utc=a.utc, steps_found=a.rows) for a in facts.attempts
         )
         ledger["attempts"].expect(name, None, "attempts of the journal", attempts, record.attempts)
 

@@ -9,7 +9,7 @@ from ahalab.records.base import to_plain
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
-from ahalab.statistics.diagnostics import diagnose
+from ahalab.statistics.diagnostics import RULES_VERSION, diagnose
 from ahalab.statistics.training import step_figures
 from ahalab.store.fingerprint import adapter_effect_norm
 from ahalab.verify.reading import Study, close, differences
@@ -81,6 +81,11 @@ def check_diagnostics(study: Study, run: RunRows, steps: list[Step]) -> None:
     if found is None:
         if not path.exists():
             ledger["diagnostics"].incomplete(f"{name}: not written yet")
+        return
+    if found.rules_version != RULES_VERSION:
+        ledger["diagnostics"].not_checked(
+            f"{name}: summarised by rules {found.rules_version}, installed are {RULES_VERSION}"
+        )
         return
     norm = _norm(run)
     rollouts = [row for _, row in run.rows]
