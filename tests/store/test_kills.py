@@ -71,7 +71,7 @@ def test_a_writer_killed_at_random_instants_leaves_the_bytes_of_an_uninterrupted
     kills = 0
     for _ in range(15):
         process = start(WRITER, tmp_path, BATCHES)
-        time.sleep(instants.uniform(0.0, 0.1))
+        time.sleep(instants.uniform(0.0, 0.02))
         kills += process.poll() is None
         kill(process)
         if file.path.is_file():  # at any instant the rows are a prefix, perhaps with a torn tail

@@ -10,6 +10,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ahalab.store.reading as reading_module
 import ahalab.store.rows as rows_module
 from ahalab.errors import InputError, PlanError, RecordError
 from ahalab.records.base import encode
@@ -433,7 +434,7 @@ def test_a_row_of_another_type_or_too_long_is_named_by_line(
     row_file.path.write_bytes(b"\n".join([lines[0], lines[1].replace(b"1.0", b"true"), *lines[2:]]))
     with pytest.raises(RecordError, match=rf"^{row_file.path}:2: .*seconds"):
         rows_of(row_file)
-    monkeypatch.setattr(rows_module, "MAX_LINE_BYTES", 20)
+    monkeypatch.setattr(reading_module, "MAX_LINE_BYTES", 20)
     with pytest.raises(RecordError, match=rf"^{row_file.path}:1: .*overlong"):
         rows_of(row_file)
 
