@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,8 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say) -> Ran:
     comparison, _ = analyze(plan, paths)
     say("report: drawing")
     seal_study(plan, paths)
+    # A kill between a run's record and its clean-up leaves them; nothing resumes from them now.
+    shutil.rmtree(paths.work / "checkpoints", ignore_errors=True)
     return Ran(True, comparison, paths.report)
 
 

@@ -44,10 +44,13 @@ def open_study(study: Path, out: Path) -> tuple[Plan, StudyPaths]:
 def require_frozen(plan: Plan, paths: StudyPaths) -> None:
     """Refuse a results folder that was begun under another plan.
 
+    A plan that was frozen for a study of which nothing came (a model that could not be fetched)
+    binds nobody: the folder holds it and nothing else.
+
     Raises:
         PlanError: The keys that differ are named.
     """
-    if not paths.plan.exists():
+    if not _begun(paths):
         return
     frozen = load_plan(paths.plan)
     if digest(frozen) != digest(plan):
@@ -58,15 +61,23 @@ def require_frozen(plan: Plan, paths: StudyPaths) -> None:
         )
 
 
+def _begun(paths: StudyPaths) -> bool:
+    """Say whether anything but the frozen plan lies in the study's folder."""
+    return paths.plan.exists() and any(
+        path.is_file() and path != paths.plan for path in paths.root.rglob("*")
+    )
+
+
 def freeze(plan: Plan, paths: StudyPaths) -> None:
     """Write the frozen plan before the first step; later calls only check it.
 
     Raises:
-        PlanError: Another plan is frozen there.
+        PlanError: A study was begun there under another plan.
     """
     require_frozen(plan, paths)
-    if not paths.plan.exists():
-        replace_file(paths.plan, dump_plan(plan).encode())
+    payload = dump_plan(plan).encode()
+    if not _begun(paths) and not (paths.plan.exists() and paths.plan.read_bytes() == payload):
+        replace_file(paths.plan, payload)
 
 
 def read_manifest(paths: StudyPaths) -> Manifest | None:
