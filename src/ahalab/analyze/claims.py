@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, AdapterComparison, ArmComparison, Comparison
 from ahalab.records.manifest import Claim, Claims
 
@@ -70,74 +72,66 @@ def _arm_claims(comparison: Comparison, arm: ArmComparison) -> Iterator[Claim]:
     seeds = [(a.arm, a.seed) for a in comparison.adapters if a.metric == arm.metric]
     named = {arm.arm, comparison.control} if arm.against == "control" else {arm.arm}
     wanted = [_answers(a, s) for a, s in seeds if a in named]
-    prefix = f"arm.{arm.arm}.{arm.against}.{arm.metric}"
-    inputs = (PROMPTS, BASE, *wanted)
-    method = (
-        "mean over seeds of paired differences by question; two-way error over questions and "
-        "seeds; "
-        "Holm over the planned comparisons of the metric"
+    source = _Source(
+        prefix=f"arm.{arm.arm}.{arm.against}.{arm.metric}",
+        inputs=(PROMPTS, BASE, *wanted),
+        method="mean over seeds of paired differences by question; two-way error over questions "
+        "and seeds; Holm over the planned comparisons of the metric",
     )
-    for field, unit in ARM_FIELDS.items():
-        yield Claim(
-            id=f"{prefix}.{field}",
-            value=getattr(arm, field),
-            unit=unit,
-            inputs=inputs,
-            method=method,
-        )
-    for side, bound in zip(("low", "high"), arm.interval_points or (None, None), strict=True):
-        yield Claim(
-            id=f"{prefix}.interval_{side}_points",
-            value=bound,
-            unit="points",
-            inputs=inputs,
-            method=method,
-        )
+    yield from source.fields(arm, ARM_FIELDS)
+    yield from source.bounds(arm.interval_points)
 
 
 def _adapter_claims(adapter: AdapterComparison) -> Iterator[Claim]:
-    prefix = f"adapter.{adapter.arm}.{adapter.seed}.{adapter.metric}"
-    inputs = (PROMPTS, BASE, _answers(adapter.arm, adapter.seed))
-    method = "paired by question; mid-p McNemar, Tango's interval (by question when k > 1)"
-    for field, unit in ADAPTER_FIELDS.items():
-        yield Claim(
-            id=f"{prefix}.{field}",
-            value=getattr(adapter, field),
-            unit=unit,
-            inputs=inputs,
-            method=method,
-        )
-    for side, bound in zip(("low", "high"), adapter.interval_points, strict=True):
-        yield Claim(
-            id=f"{prefix}.interval_{side}_points",
-            value=bound,
-            unit="points",
-            inputs=inputs,
-            method=method,
-        )
+    source = _Source(
+        prefix=f"adapter.{adapter.arm}.{adapter.seed}.{adapter.metric}",
+        inputs=(PROMPTS, BASE, _answers(adapter.arm, adapter.seed)),
+        method="paired by question; mid-p McNemar, Tango's interval (by question when k > 1)",
+    )
+    yield from source.fields(adapter, ADAPTER_FIELDS)
+    yield from source.bounds(adapter.interval_points)
 
 
 def _floor_claims(comparison: Comparison) -> Iterator[Claim]:
     if comparison.floor is None:
         return
-    for field, unit in FLOOR_FIELDS.items():
-        yield Claim(
-            id=f"floor.{field}",
-            value=getattr(comparison.floor, field),
-            unit=unit,
-            inputs=(BASE, "base/floor.jsonl"),
-            method="the base against itself under the second batch plan",
-        )
+    source = _Source(
+        prefix="floor",
+        inputs=(BASE, "base/floor.jsonl"),
+        method="the base against itself under the second batch plan",
+    )
+    yield from source.fields(comparison.floor, FLOOR_FIELDS)
 
 
 def _ablation_claims(ablation: Ablation) -> Iterator[Claim]:
     for arm in ablation.arms:
-        inputs = tuple(_answers(c.arm, c.seed) for c in ablation.cells if c.arm == arm.arm)
-        for field, unit in ABLATION_FIELDS.items():
-            yield Claim(
-                id=f"ablation.{arm.arm}.{field}",
-                value=getattr(arm, field),
-                unit=unit,
-                inputs=(PROMPTS, BASE, *inputs),
-                method="mean and standard deviation over seeds",
-            )
+        answers = tuple(_answers(c.arm, c.seed) for c in ablation.cells if c.arm == arm.arm)
+        source = _Source(
+            prefix=f"ablation.{arm.arm}",
+            inputs=(PROMPTS, BASE, *answers),
+            method="mean and standard deviation over seeds",
+        )
+        yield from source.fields(arm, ABLATION_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a group of claims comes from."""
+
+    prefix: str  # of their ids
+    inputs: tuple[str, ...]
+    method: str
+
+    def fields(self, record: Record, units: Mapping[str, str]) -> Iterator[Claim]:
+        """Yield one claim per named field of a record."""
+        for field, unit in units.items():
+            yield self._claim(field, getattr(record, field), unit)
+
+    def bounds(self, interval: tuple[float, float] | None) -> Iterator[Claim]:
+        """Yield the two ends of an interval; None where there is none."""
+        for side, bound in zip(("low", "high"), interval or (None, None), strict=True):
+            yield self._claim(f"interval_{side}_points", bound, "points")
+
+    def _claim(self, field: str, value: float | int | str | None, unit: str) -> Claim:
+        claim_id = f"{self.prefix}.{field}"
+        return Claim(id=claim_id, value=value, unit=unit, inputs=self.inputs, method=self.method)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +45,7 @@ def train(
     """Train one arm under one seed. Resumes from the last sound checkpoint."""
     from ahalab.cli.output import say
     from ahalab.errors import PlanError
+    from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import freeze, open_study
     from ahalab.store.models import resolve_model
     from ahalab.store.versions import require_train_extra
@@ -67,8 +66,11 @@ def train(
     model = resolve_model(plan.model)
     freeze(plan, paths)
     prepare_prompts(plan, paths, model, pilot.study if pilot else None)
-    with _progress("training", int(plan.grpo["max_steps"]), "steps", quiet) as update:
-        record = train_arm(plan, paths, arm, seed, pilot=pilot, on_step=lambda s: update(s.step))
+    steps = int(plan.grpo["max_steps"])
+    with StageProgress("training", steps, "steps", show=not quiet) as progress:
+        record = train_arm(
+            plan, paths, arm, seed, pilot=pilot, on_step=lambda step: progress.update(step.step)
+        )
     run_paths = paths.run(arm, seed)
     if record is None:
         say(f"Nothing to do: {run_paths.folder} is complete.")
@@ -87,6 +89,7 @@ def evaluate(
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import say
     from ahalab.evaluate.pair import Evaluation
+    from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
     from ahalab.plan.cells import answer_cells, find_cell
     from ahalab.store.versions import require_train_extra
@@ -96,16 +99,9 @@ def evaluate(
     require_train_extra()
     stage = Evaluation(plan, paths)
     total = len(stage.prompts) * plan.evaluation.samples * len(cells)
-    with _progress("evaluate", total, "answers", quiet) as update:
-        done = 0
-
-        def on_batch(count: int) -> None:
-            nonlocal done
-            done += count
-            update(done)
-
+    with StageProgress("evaluate", total, "answers", show=not quiet) as progress:
         for one in cells:
-            stage.evaluate(one, on_batch)
+            stage.evaluate(one, progress.advance)
     stage.check_base()
     say(f"Evaluated {', '.join(c.name for c in cells)} in {paths.root}")
 
@@ -119,6 +115,7 @@ def replay(
     """Generate the answers again from saved weights. The bytes must be equal."""
     from ahalab.errors import CheckFailedError
     from ahalab.evaluate.pair import Evaluation
+    from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
     from ahalab.plan.cells import BASE, find_cell, training_cells
     from ahalab.store.versions import require_train_extra
@@ -129,16 +126,9 @@ def replay(
     stage = Evaluation(plan, paths)
     total = len(stage.prompts) * plan.evaluation.samples * len(cells)
     differing = []
-    with _progress("replay", total, "answers", quiet) as update:
-        done = 0
-
-        def on_batch(count: int) -> None:
-            nonlocal done
-            done += count
-            update(done)
-
+    with StageProgress("replay", total, "answers", show=not quiet) as progress:
         for one in cells:
-            replayed = stage.replay(one, on_batch)
+            replayed = stage.replay(one, progress.advance)
             typer.echo(f"{replayed.name}: {'equal' if replayed.equal else 'DIFFERENT'}")
             if not replayed.equal:
                 differing.append(replayed.name)
@@ -148,15 +138,3 @@ def replay(
             f"{paths.root}/replay: expected the same bytes as the evaluation, found others in "
             f"{', '.join(differing)}. Compare the protocols' versions and device."
         )
-
-
-@contextmanager
-def _progress(stage: str, total: int, unit: str, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Yield what is called with the count done; shows nothing when a parent process shows it."""
-    from ahalab.pipeline.progress import StageProgress
-
-    if quiet:
-        yield lambda done: None
-        return
-    with StageProgress(stage, total, unit) as progress:
-        yield progress.update

@@ -20,9 +20,11 @@ LINE_SECONDS = 15.0
 
 
 class StageProgress:
-    """One stage's progress on stderr."""
+    """One stage's progress on stderr; silent when `show` is off, as for a job of `ahalab run`."""
 
-    def __init__(self, stage: str, total: int, unit: str, done: int = 0) -> None:
+    def __init__(
+        self, stage: str, total: int, unit: str, done: int = 0, *, show: bool = True
+    ) -> None:
         self.stage = stage
         self.total = total
         self.unit = unit
@@ -42,10 +44,10 @@ class StageProgress:
                 TimeRemainingColumn(),
                 console=console,
             )
-            if console.is_terminal
+            if show and console.is_terminal
             else None
         )
-        self._console = console
+        self._console = console if show else Console(quiet=True)
 
     def __enter__(self) -> Self:
         """Start to show."""
