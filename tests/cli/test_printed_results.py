@@ -108,6 +108,24 @@ def test_a_long_arm_name_is_folded_and_never_cut(
     assert max(map(len, table)) <= 80
 
 
+def test_many_cut_answers_are_told_for_both_sides_and_few_are_not() -> None:
+    from ahalab.cli.output import cut_warning
+    from ahalab.records.comparison import ReadingRates
+
+    def rates(answers: str, cut: int) -> ReadingRates:
+        outcomes = {"correct": 100 - cut, "truncated": cut}
+        return ReadingRates(
+            answers=answers, n=100, strict=outcomes, lenient=outcomes, mean_tokens=9.0
+        )
+
+    adapters = [rates("arms/a/seed-1/answers", 40), rates("arms/a/seed-2/answers", 7)]
+    told = cut_warning([rates("base/answers", 3), rates("base/floor", 99), *adapters])
+    assert told is not None
+    assert "base 3%, adapters 7% to 40% of answers" in told
+    assert cut_warning([rates("base/answers", 4), rates("arms/a/seed-1/answers", 4)]) is None
+    assert cut_warning([]) is None
+
+
 def test_alarms_stand_below_the_ablation(call: Call, tmp_path: Path) -> None:
     from msgspec.structs import replace
 

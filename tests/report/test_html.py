@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from msgspec.structs import replace
 from synthetic import EFFECTS, HOSTILE, make_changed, make_plan, rewrite, write_study
 
@@ -21,6 +20,7 @@ from ahalab.records.manifest import Claims
 from ahalab.report.html import build_report, write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, root_digest
+from conftest import ROOT
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 SHAPES = {"path", "line", "use", "rect", "circle", "g"}  # SVG elements that may close themselves

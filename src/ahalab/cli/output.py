@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from ahalab.analyze.sentences import points as signed
 from ahalab.analyze.sentences import probability
-from ahalab.records.comparison import Ablation, ArmComparison, Comparison
+from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def print_verdicts(comparison: Comparison) -> None:
         console.print()
     else:
         console.print(Text("No noise floor: the base was not generated again yet.\n"))
+    if cut := cut_warning(comparison.rates):
+        console.print(Text(f"{cut}\n"))
     interval = f"{100 * comparison.confidence:.4g} % interval"
     table = _table(("arm", "against", "metric"), ("accuracy", "change", interval, "p (Holm)"))
     for arm in comparison.arms:
@@ -90,6 +93,28 @@ def print_verdicts(comparison: Comparison) -> None:
     console.print(table)
     if any(not arm.primary for arm in comparison.arms):
         console.print(Text("\nIn brackets: exploratory, not what the plan decides by."))
+
+
+CUT_FRACTION = 0.05  # of an answer set; below it, cut answers decide little
+
+
+def cut_warning(rates: Sequence[ReadingRates]) -> str | None:
+    """Return a warning when many answers were cut before they stated anything, or None.
+
+    A cut answer cannot be right, so a difference may be one of length.
+    """
+    cut = {r.answers: r.lenient.get("truncated", 0) / r.n for r in rates}
+    if max(cut.values(), default=0.0) < CUT_FRACTION:
+        return None
+    adapters = [share for name, share in cut.items() if not name.startswith("base/")]
+    told = [f"base {cut['base/answers']:.0%}"] if "base/answers" in cut else []
+    if adapters:
+        low, high = f"{min(adapters):.0%}", f"{max(adapters):.0%}"
+        told.append(f"adapters {low}" if low == high else f"adapters {low} to {high}")
+    return (
+        f"Cut by the token limit before an answer was stated: {', '.join(told)} of answers. Raise "
+        "evaluation.max_new_tokens: a cut answer cannot be right."
+    )
 
 
 def _verdict_row(arm: ArmComparison) -> tuple[str, ...]:
