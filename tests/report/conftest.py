@@ -7,12 +7,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `synthetic`
 
-from synthetic import write_study
+from synthetic import ROOT, write_study
 
 from ahalab.report.html import build_report
 from ahalab.store.layout import StudyPaths
-
-ROOT = "sha256:" + "ab" * 32
 
 
 @pytest.fixture(scope="session")

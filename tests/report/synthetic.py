@@ -37,6 +37,7 @@ from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import StudyPaths
 from ahalab.store.rows import RowFile, write_rows
 
+ROOT = "sha256:" + "ab" * 32  # an evidence root
 QUESTIONS = 400
 BASE: dict[Metric, float] = {"strict": 0.312, "lenient": 0.585}
 METRICS: tuple[Metric, ...] = ("strict", "lenient")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from synthetic import EFFECTS, HOSTILE, make_changed, make_plan, rewrite, write_study
+from synthetic import EFFECTS, HOSTILE, ROOT, make_changed, make_plan, rewrite, write_study
 
 from ahalab.errors import InputError, PlanError, RecordError
 from ahalab.records.base import decode_file, digest
@@ -20,7 +20,6 @@ from ahalab.records.manifest import Claims
 from ahalab.report.html import build_report, write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, root_digest
-from conftest import ROOT
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 SHAPES = {"path", "line", "use", "rect", "circle", "g"}  # SVG elements that may close themselves
