@@ -214,6 +214,7 @@ def _diagnostics(arm: str, seed: int, steps: list[Step], alarms: tuple[Alarm, ..
         return Trend(first=fmean(values[:12]), last=fmean(values[-12:]))
 
     return Diagnostics(
+        rules_version="1",
         arm=arm, seed=seed, steps=60, rollouts=7680, reward=over("reward_mean"),
         strict=over("strict_fraction"), lenient=over("lenient_fraction"),
         historical=over("historical_fraction"), truncated=over("truncated_fraction"),
