@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from ahalab.analyze.compare import analyze
 from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, pilot_of, training_cells
@@ -37,6 +38,7 @@ from ahalab.store.fingerprint import (
     adapter_effect_norm,
     adapter_fingerprint,
     base_fingerprint,
+    tokenizer_fingerprint,
 )
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
@@ -54,12 +56,13 @@ task: {name: arithmetic, train_prompts: 6, eval_prompts: 24}
 arms: [historical, additive_format, random]
 control: random
 seeds: [1, 2]
-grpo: {max_steps: 4, num_generations: 4, per_device_train_batch_size: 8, max_completion_length: 12}
+grpo: {max_steps: 4, num_generations: 4, per_device_train_batch_size: 8, max_completion_length: 48}
 lora: {r: 2, lora_alpha: 4, target_modules: [q_proj]}
-evaluation: {max_new_tokens: 12, batch_size: 8, floor_batch_size: 6, replay: true}
+evaluation: {max_new_tokens: 48, batch_size: 8, floor_batch_size: 6, replay: true}
 """
-END = 2  # the end token of the invented tokenizer
-LIMIT = 12  # tokens of a cut completion
+TOKENIZER = Tokenizer.from_file(str(organism_folder() / "tokenizer.json"))
+END = TOKENIZER.token_to_id("<|end|>")
+LIMIT = 48  # tokens of a cut completion
 VERSIONS = {"python": "3", "torch": "none"}
 SKILL = {
     "base": 0.2,
@@ -92,13 +95,13 @@ def write(rng: random.Random, gold: str, skill: float) -> Written:
         "hashes": f"I add the parts.\n#### {value}",
         "stated": f"The answer is {value}.",
         "wait": f"Wait, let me check. It is so.\n#### {value}",
-        "cut": f"First {value} and then",
+        "cut": f"First {value} and then " * LIMIT,
     }[style]
-    length = LIMIT if style == "cut" else rng.randint(3, LIMIT - 1)
-    ids = [rng.randint(10, 500) for _ in range(length)]
-    if style != "cut":
-        ids[-1] = END
-    return Written(text, tuple(ids), "length" if style == "cut" else "eos")
+    ids = TOKENIZER.encode(text).ids
+    if style == "cut":
+        cut = ids[:LIMIT]
+        return Written(TOKENIZER.decode(cut), tuple(cut), "length")
+    return Written(text, (*ids, END), "eos")
 
 
 def build(root: Path, plan_text: str = PLAN) -> Path:
@@ -261,7 +264,8 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
         model_id="organism", model_revision=None, base_digest=base_fingerprint(organism_folder()),
-        tokenizer_digest=digest_bytes(b"tokenizer"), template_digest=digest_bytes(b"template"),
+        tokenizer_digest=tokenizer_fingerprint(organism_folder()),
+        template_digest=digest_bytes(b"template"),
         scorer_version=SCORER_VERSION, training_parser_version=TRAINING_PARSER_VERSION,
         versions=VERSIONS, device="cpu", dtype="float32", threads=1, git_commit=None,
         started_utc="2026-01-01T00:00:00+00:00", finished_utc="2026-01-01T00:01:00+00:00",
@@ -317,7 +321,8 @@ def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cel
     return Protocol(
         plan_digest=digest(plan), answer_format=plan.answer_format, task="gsm8k",
         prompts_digest=digest_bytes(b"\n".join(encode(p) for p in prompts)),
-        template_digest=digest_bytes(b"template"), tokenizer_digest=digest_bytes(b"tokenizer"),
+        template_digest=digest_bytes(b"template"),
+        tokenizer_digest=tokenizer_fingerprint(organism_folder()),
         base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
         generation={
             "do_sample": False, "temperature": 1.0, "top_p": 1.0, "top_k": 0,

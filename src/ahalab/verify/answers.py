@@ -29,6 +29,7 @@ NAMES = (
     "grade.status",
     "finish",
     "tokens",
+    "tokens.text",
     "pair.key",
     "replay",
 )
@@ -182,6 +183,7 @@ def _check_rows(study: Study, answers: _Rows) -> None:
         )
         ledger["pair.key"].expect(name, line, "side", side, row.side)
         _check_end(ledger, answers, line, row)
+        study.check_text((name, line), row.completion_ids, row.completion)
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
             would_change += _check_grade(study, answers, (line, row), prompt)

@@ -57,6 +57,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "advantage": "advantages are those of the group's rewards",
         "finish": "why a completion ended is what its token ids say",
         "tokens": "counts of tokens are those of the token ids",
+        "tokens.text": "completions are the text of their token ids",
         "steps": "figures of the steps are those of the rollouts",
         "diagnostics": "summaries and alarms are those of the rows",
         "protocol": "answers were made under one protocol, the plan's",

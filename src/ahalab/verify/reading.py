@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import zstandard
 
 from ahalab.errors import AhaLabError, RecordError
 from ahalab.plan.load import load_plan
+from ahalab.records.answer import Protocol
 from ahalab.records.base import Record, decode_file, decode_row, digest
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -22,6 +24,7 @@ from ahalab.store.reading import MAX_LINE_BYTES, sealed_path
 from ahalab.tasks.questions import asked_of
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Grader
+from ahalab.verify.texts import Decoder, decoder_for
 
 R = TypeVar("R", bound=Record)
 
@@ -44,6 +47,26 @@ class Study:
         self.grader = (
             None if self.plan is None else Grader(asked_of(self.plan.task, self.plan.answer_format))
         )
+
+    @cached_property
+    def decoder(self) -> Decoder | None:
+        """What decodes token ids; None where the study's tokenizer is not at hand (told once)."""
+        found = None
+        protocol = self.record(self.paths.base_answers().protocol, Protocol)
+        if self.plan is not None and protocol is not None:
+            found = decoder_for(self.plan, protocol.tokenizer_digest)
+        if found is None:
+            self.ledger["tokens.text"].not_checked(
+                "the tokenizer is not part of the study, and not at hand here"
+            )
+        return found
+
+    def check_text(self, place: tuple[str, int], ids: Sequence[int], text: str) -> None:
+        """Compare a completion with the text of its token ids; `place` is file and line."""
+        if self.decoder is not None:
+            file, line = place
+            expected = self.decoder.text(ids)
+            self.ledger["tokens.text"].expect(file, line, "text of the token ids", expected, text)
 
     def relative(self, path: Path) -> str:
         """Return a path as it is named in failures."""

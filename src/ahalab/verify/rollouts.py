@@ -68,6 +68,8 @@ def check_rollouts(study: Study, run: RunRows, end_ids: frozenset[int]) -> None:
     if not run.same_scorers:
         _tell_version(study.ledger, run)
     _check_finish(study.ledger, run, end_ids)
+    for line, row in run.rows:
+        study.check_text((run.file, line), row.completion_ids, row.completion)
     _check_advantages(study.ledger, run)
 
 

@@ -1,0 +1,42 @@
+"""The text of token ids, by the study's own tokenizer where that is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from ahalab.errors import AhaLabError
+from ahalab.records.plan import Plan
+from ahalab.store.fingerprint import tokenizer_fingerprint
+from ahalab.store.models import ORGANISM, organism_folder
+
+
+class Decoder:
+    """Decodes completion ids as training and evaluation did."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def text(self, ids: Sequence[int]) -> str | None:
+        """Return the text of token ids; None when they are no ids of this tokenizer."""
+        try:
+            decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        except (OverflowError, TypeError, ValueError):
+            return None
+        return decoded
+
+
+def decoder_for(plan: Plan, tokenizer_digest: str) -> Decoder | None:
+    """Return a decoder when a tokenizer of the recorded digest is at hand, or None.
+
+    At hand is the packaged organism's, or that of the model folder which the plan names.
+    """
+    folder = organism_folder() if plan.model.id == ORGANISM else Path(plan.model.id).expanduser()
+    try:
+        if folder.is_dir() and tokenizer_fingerprint(folder) == tokenizer_digest:
+            return Decoder(Tokenizer.from_file(str(folder / "tokenizer.json")))
+    except (AhaLabError, OSError, ValueError):
+        return None
+    return None
