@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,46 @@ def test_standard_input_that_is_no_text_is_told(
     said = call("score", "-", "--gold", "7")
     assert said.code == 2
     assert said.line == "ahalab: -: expected UTF-8 text, found a bad byte at 5."
+
+
+def latex(stated: str, gold: str, **more: Any) -> dict[str, Any]:
+    return {"response": f"\\boxed{{{stated}}}", "gold": gold, "task": "math",
+            "answer_format": "boxed", **more}  # fmt: skip
+
+
+SLOW = "(x+1)^{9999}+1"  # within every bound
+HOSTILE_PAIR = (r"5^{(5^{(5^{(5^5)})}-4)}", "5")
+
+
+def test_mathematics_is_compared_in_a_worker_and_a_hostile_row_spoils_no_other(
+    call: Call, file: Path
+) -> None:
+    started = time.monotonic()
+    found = scored(
+        call, file, latex(r"\sqrt{8}", r"2\sqrt{2}"), latex(*HOSTILE_PAIR),
+        latex("10^{10^8}", "5"), latex("x^2+2x+1", "(x+1)^2"), latex(r"\sqrt{7}", r"2\sqrt{2}"),
+        latex(r"\sqrt{8}", r"\frac{1}{"),
+    )  # fmt: skip
+    assert [(row["strict"], row["status"]) for row in found] == [
+        ("correct", "ok"), ("error", "error: bounds"), ("error", "error: bounds"),
+        ("correct", "ok"), ("wrong", "ok"), ("error", "error: gold"),
+    ]  # fmt: skip
+    assert time.monotonic() - started < 20
+
+
+def test_a_row_that_needs_longer_than_its_time_is_an_error_and_the_next_is_right(
+    call: Call, file: Path
+) -> None:
+    rows = [latex(SLOW, r"2\sqrt{2}", time_limit_s=0.5), latex(r"\sqrt{8}", r"2\sqrt{2}")]
+    for order in (rows, rows[::-1]):
+        found = {row["extracted"]: row for row in scored(call, file, *order)}
+        assert found[SLOW]["strict"] == found[SLOW]["lenient"] == "error"
+        assert found[SLOW]["status"] == "error: timeout"
+        assert found[r"\sqrt{8}"]["strict"] == "correct"
+
+
+@pytest.mark.parametrize("limit", [0, -1, "2", True, 1e9, [2]])
+def test_a_time_limit_that_is_none_is_refused(call: Call, file: Path, limit: object) -> None:
+    said = call("score", write(file, latex("1", "1", time_limit_s=limit)))
+    assert said.code == 2
+    assert "time_limit_s" in said.line

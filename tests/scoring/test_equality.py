@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from ahalab.scoring.answers import Asked, score_answer
-from ahalab.scoring.equality import equal_math, read_math_gold
+from ahalab.scoring.equality import LatexVerdict, MathVerdict, equal_math, read_math_gold
 
 
-def _equal(stated: str, gold: str) -> bool | None:
+def _equal(stated: str, gold: str) -> MathVerdict:
     read = read_math_gold(gold)
     assert read is not None
     return equal_math(stated, read)
@@ -26,7 +26,7 @@ def _equal(stated: str, gold: str) -> bool | None:
     ],
 )  # fmt: skip
 def test_the_same_answer_in_another_notation_is_equal(stated: str, gold: str) -> None:
-    assert _equal(stated, gold) is True
+    assert _equal(stated, gold) == "equal"
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_the_same_answer_in_another_notation_is_equal(stated: str, gold: str) ->
     ],
 )  # fmt: skip
 def test_another_answer_is_not_equal(stated: str, gold: str) -> None:
-    assert _equal(stated, gold) is False
+    assert _equal(stated, gold) == "different"
 
 
 @pytest.mark.parametrize("stated", ["9^{9^{9}}", "10^{10^8}", "5^{(5^{(5^{5})})}", "2^{100000000}"])
 def test_a_power_beyond_the_bounds_is_decided_by_nothing_and_is_an_error(stated: str) -> None:
-    assert _equal(stated, "5") is None
+    assert _equal(stated, "5") == "bounds"
     reading = score_answer(f"\\boxed{{{stated}}}", "5", asked=Asked("boxed", "math")).strict
     assert (reading.outcome, reading.status) == ("error", "error: bounds")
 
@@ -53,9 +53,9 @@ def test_a_power_beyond_the_bounds_is_decided_by_nothing_and_is_an_error(stated:
 def test_latex_beyond_text_is_handed_to_the_decider_where_one_is_given() -> None:
     asked_of: list[tuple[str, str]] = []
 
-    def decider(stated: str, gold: str) -> bool:
+    def decider(stated: str, gold: str) -> LatexVerdict:
         asked_of.append((stated, gold))
-        return True
+        return "equal"
 
     asked = Asked("boxed", "math")
     response, gold = r"\boxed{\sqrt{8}}", r"2\sqrt{2}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ahalab import __version__
-from ahalab.cli import analysis, demo, evidence, organism, plans, scoring, stages
+from ahalab.cli import analysis, arms, demo, evidence, organism, plans, scoring, stages
 
 app = typer.Typer(
     name="ahalab",
@@ -48,6 +48,7 @@ app.command("diagnose")(analysis.diagnose)
 app.command("report")(analysis.report)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
+app.add_typer(arms.app, name="arms", help="The built-in arms, and attacks on an arm.")
 app.add_typer(organism.app, name="organism", help="The embedded model.")
 
 

@@ -6,11 +6,16 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from ahalab.cli.options import Format, FormatOption
+
+if TYPE_CHECKING:
+    from ahalab.scoring.worker import LatexPool
+
+MAX_TIME_LIMIT_S = 600
 
 
 def score(
@@ -30,6 +35,8 @@ def score(
     output: FormatOption = Format.text,
 ) -> None:
     """Score responses, showing the rule and the span that it took."""
+    from ahalab.scoring.worker import LatexPool
+
     rows: Iterator[tuple[str, dict[str, Any]]]
     if gold is not None:
         response = _stdin_text() if source == "-" else source
@@ -37,9 +44,10 @@ def score(
     else:
         rows = _rows(source)
     defaults = {"answer_format": answer_format, "task": task}
-    for place, row in rows:
-        given = {key: value for key, value in row.items() if value is not None}
-        _print(_scored(place, {**defaults, **given}), output)
+    with LatexPool() as pool:  # starts a process at the first row that needs one
+        for place, row in rows:
+            given = {key: value for key, value in row.items() if value is not None}
+            _print(_scored(place, {**defaults, **given}, pool), output)
 
 
 def _stdin_text() -> str:
@@ -72,7 +80,22 @@ def _rows(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield place, row
 
 
-def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
+def _time_limit(place: str, row: dict[str, Any]) -> float:
+    from ahalab.errors import InputError
+    from ahalab.scoring.worker import DEFAULT_SECONDS
+
+    limit = row.get("time_limit_s", DEFAULT_SECONDS)
+    if isinstance(limit, bool) or not isinstance(limit, int | float):
+        raise InputError(f"{place}: expected seconds in `time_limit_s`, found {limit!r:.80}.")
+    if not 0 < limit <= MAX_TIME_LIMIT_S:  # nor NaN
+        raise InputError(
+            f"{place}: expected time_limit_s above 0 and at most {MAX_TIME_LIMIT_S}, "
+            f"found {limit!r:.80}."
+        )
+    return float(limit)
+
+
+def _scored(place: str, row: dict[str, Any], pool: LatexPool) -> dict[str, Any]:
     from ahalab.errors import InputError
     from ahalab.records.terms import Finish
     from ahalab.scoring.answers import Asked, score_answer
@@ -88,8 +111,9 @@ def _scored(place: str, row: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"{place}: expected text in `{key}`, found {row[key]!r:.80}.")
     asked = Asked(answer_format=row["answer_format"], task=row["task"], prompt=row.get("prompt"))
     text = gold if isinstance(gold, str) else json.dumps(gold)
+    decider = pool.within(_time_limit(place, row))  # asked only in mathematics
     try:
-        scored = score_answer(response, text, cast("Finish", finish), asked)
+        scored = score_answer(response, text, cast("Finish", finish), asked, decider)
     except ValueError as error:
         raise InputError(f"{place}: {error}") from error
     return {

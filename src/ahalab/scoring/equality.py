@@ -1,8 +1,8 @@
 r"""Exact comparison of a stated answer with its gold: numbers, lists and tuples, plain LaTeX.
 
 Numbers are compared as fractions. What is more than a number is compared part by part, then as
-normalised text; two texts that stay different are handed to `latex_equal` where one is given
-(`\sqrt{8}` and `2\sqrt{2}`), and are unequal without it.
+normalised text; mathematics that stays different is handed to `latex_equal` where one is given
+(`\sqrt{8}` and `2\sqrt{2}`), and is unequal without it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
-from ahalab.scoring.latex import MAX_LATEX, plain
+from ahalab.scoring.beyond import beyond_bounds, is_mathematics, without_unit
+from ahalab.scoring.latex import MAX_LATEX, bare_latex, plain
 from ahalab.scoring.numbers import Number, read_number
 from ahalab.scoring.text import clean_gold
 
-LatexEqual = Callable[[str, str], bool]
+LatexVerdict = Literal["equal", "different", "timeout", "unreadable", "missing"]
+"""What a decider says; unreadable: the gold has no reading or does not equal itself; missing: the
+decider itself is not installed."""
+
+LatexEqual = Callable[[str, str], LatexVerdict]
 """Decides whether two LaTeX answers, (stated, gold), are equal."""
+
+MathVerdict = LatexVerdict | Literal["bounds"]
+"""What a comparison ends with; bounds: too large or too deep, whatever time there is."""
 
 ROUNDED_PLACES = 3
 """A gold with at least this many decimal places may be a rounding."""
@@ -29,7 +38,11 @@ _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 _JOIN = re.compile(r",|;|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])")
 _HUGE_POWER = re.compile(r"\^\s*\{?\(?\{?\s*\d+\s*\^|\^\s*\{?\s*\d{5,}")
 _CHOICE = re.compile(r"\([A-Z]\)")
+_NO_LIST = re.compile(r"[<>]|\\(?:[lg]eq?|cup|in|pm|mp)(?![A-Za-z])")  # a set in another notation
+_BASE = re.compile(r"\d_\{?(\d+)")  # 52_8: the base belongs to the value
+_SUBSCRIPT = re.compile(r"_\{[^{}]*\}")
 _MAX_PARTS = 50
+_MAX_DECIDED = 12  # parts compared by a decider, which may be slow
 _MAX_GOLD_WORDS = 4
 
 
@@ -41,6 +54,7 @@ class Gold:
     number: Number | None
     parts: tuple[str, ...]  # more than one for a list, a tuple, a set, an interval
     brackets: str  # the pair around the parts, "" without
+    latex: str  # as LaTeX still, for a decider
 
 
 def equal_numbers(stated: Number, gold: Number) -> bool:
@@ -90,35 +104,92 @@ def read_math_gold(gold: str) -> Gold | None:
     number = read_number(_unassigned(bare)) if len(parts) == 1 else None
     if number is not None and number.value is None:
         return None
-    return Gold(bare, number, parts, brackets)
+    return Gold(bare, number, parts, brackets, bare_latex(text))
 
 
-def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -> bool | None:
+def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -> MathVerdict:
     """Compare a stated LaTeX answer with its gold.
 
     Args:
         stated: The content of the answer statement, at most MAX_LATEX characters.
         gold: The gold, read.
-        latex_equal: Decides what neither numbers, parts nor normalised text decide.
+        latex_equal: Decides what neither numbers, parts nor normalised text decide; without it
+            what is undecided is different.
 
     Returns:
-        Whether they are equal; None where the stated answer is a power beyond the bounds, so that
-        nothing decided it.
+        The verdict; `bounds` where the stated answer is a power beyond the bounds, so that nothing
+        decided it.
     """
     if _HUGE_POWER.search(stated):
-        return None
+        return "bounds"
     bare = plain(stated)
     if gold.number is not None:
         number = read_number(_unassigned(bare))
         if number is not None:
-            return equal_numbers(number, gold.number)
+            return _said(equal_numbers(number, gold.number))
     brackets, parts = _parts(bare if "=" in gold.text else _unassigned(bare))
     if len(parts) > 1 or len(gold.parts) > 1:
         if _equal_parts(brackets, parts, gold):
-            return True
+            return "equal"
     elif normal(bare) == normal(gold.text) or _same_unassigned(bare, gold.text):
-        return True
-    return latex_equal(stated, gold.text) if latex_equal is not None else False
+        return "equal"
+    return "different" if latex_equal is None else _decide(stated, gold, latex_equal)
+
+
+def _said(equal: bool) -> LatexVerdict:
+    return "equal" if equal else "different"
+
+
+def _decide(stated: str, gold: Gold, latex_equal: LatexEqual) -> MathVerdict:
+    """Settle what the exact rules leave open: part by part where both sides are lists."""
+    left, right = _sides(bare_latex(stated), gold.latex)
+    brackets, parts = _parts(left)
+    gold_brackets, gold_parts = _parts(right)
+    if len(parts) == len(gold_parts) == 1 or (
+        len(parts) != len(gold_parts) and _NO_LIST.search(left + right)
+    ):
+        return _decide_part(left, right, latex_equal)
+    free = {brackets, gold_brackets} <= {"", "{}"}
+    if len(parts) != len(gold_parts) or (brackets != gold_brackets and not free):
+        return "different"
+    if len(parts) > _MAX_DECIDED:
+        return "bounds"
+    remaining = list(gold_parts)
+    for part in parts:
+        for other in remaining if free else remaining[:1]:
+            verdict = _decide_part(part, other, latex_equal)
+            if verdict == "equal":
+                remaining.remove(other)
+                break
+            if verdict != "different":
+                return verdict
+        else:
+            return "different"
+    return "equal"
+
+
+def _sides(stated: str, gold: str) -> tuple[str, str]:
+    """Drop the variable that only one side names (`x = 5`), or that both name alike."""
+    names = _ASSIGNED.match(stated), _ASSIGNED.match(gold)
+    if names[0] and names[1] and names[0].group() != names[1].group():
+        return stated, gold
+    return _unassigned(stated), _unassigned(gold)
+
+
+def _decide_part(stated: str, gold: str, latex_equal: LatexEqual) -> MathVerdict:
+    if not is_mathematics(gold):
+        return _said(_equal_part(stated, gold))
+    if _equal_part(stated, gold):
+        return "equal"
+    stated = without_unit(stated)
+    if not is_mathematics(stated) or all(read_number(plain(s)) for s in (stated, gold)):
+        return _said(_equal_part(stated, gold))
+    if beyond_bounds(stated) or beyond_bounds(gold):
+        return "bounds"
+    equations = ["=" in _SUBSCRIPT.sub("", side) for side in (stated, gold)]
+    if equations[0] != equations[1] or _BASE.findall(stated) != _BASE.findall(gold):
+        return "different"
+    return latex_equal(stated, gold)
 
 
 def is_hedged(stated: str, gold: Gold) -> bool:

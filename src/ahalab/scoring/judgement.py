@@ -9,6 +9,7 @@ from ahalab.scoring.commitment import Commitment
 from ahalab.scoring.countdown import ExpressionError, read_countdown_gold, solves
 from ahalab.scoring.equality import (
     LatexEqual,
+    MathVerdict,
     equal_math,
     equal_numbers,
     is_hedged,
@@ -32,9 +33,16 @@ UNPARSED = Verdict("unparsed", "unparsed")
 TRUNCATED = Verdict("truncated", "truncated")
 HEDGED = Verdict("unparsed", "unparsed: hedged")
 TOO_LONG = Verdict("unparsed", "unparsed: bounds")
-BOUNDS = Verdict("error", "error: bounds")
 CORRECT = Verdict("correct", "ok")
 WRONG = Verdict("wrong", "ok")
+OF_MATH: dict[MathVerdict, Verdict] = {
+    "equal": CORRECT,
+    "different": WRONG,
+    "bounds": Verdict("error", "error: bounds"),
+    "timeout": Verdict("error", "error: timeout"),
+    "unreadable": Verdict("error", "error: gold"),
+    "missing": Verdict("error", "error: math-verify is not installed"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,4 @@ def _judge_latex(content: str, against: Against) -> Verdict:
         return TOO_LONG
     if is_hedged(content, wanted):
         return HEDGED
-    equal = equal_math(content, wanted, against.latex_equal)
-    if equal is None:
-        return BOUNDS
-    return CORRECT if equal else WRONG
+    return OF_MATH[equal_math(content, wanted, against.latex_equal)]

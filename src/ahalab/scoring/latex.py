@@ -23,6 +23,7 @@ _FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|
 _POWER_BRACES = re.compile(r"\^\s*\{\s*([-+]?\w+)\s*\}")
 _UNIT_POWER = re.compile(r"(?<=[A-Za-z])\s?\^\s?\{?[23]\}?$")
 _DEGREES = re.compile(r"\^\s?\{?\\circ\}?")
+_ROOT_OF_BRACKETS = re.compile(r"\\sqrt\s*\(([^()]*)\)")  # else a parser drops the root
 _PLAIN = (
     ("{,}", ","),
     ("\\$", "$"),
@@ -57,6 +58,21 @@ def plain(text: str) -> str:
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1]
     return text.strip(_FORMATTING)
+
+
+def bare_latex(text: str) -> str:
+    """Drop what carries no value and keep the rest as LaTeX, for a parser of LaTeX.
+
+    Args:
+        text: The content of an answer statement, at most MAX_LATEX characters.
+
+    Returns:
+        The text without delimiters, sizing commands, currency, degrees and text wrappers.
+    """
+    text = text.replace("{,}", "").replace("\\$", "").strip(_FORMATTING)
+    text = _ROOT_OF_BRACKETS.sub(r"\\sqrt{\1}", text)
+    text = _WRAPPER.sub(r" \1", _DROPPED.sub("", _DEGREES.sub("", text)))
+    return text.strip(_FORMATTING).removesuffix(".")
 
 
 def _slash(match: re.Match[str]) -> str:

@@ -1,0 +1,248 @@
+"""`ahalab arms`: the built-in arms, and what an arm pays for attacks before anyone trains on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ahalab.cli.options import Format, FormatOption
+
+if TYPE_CHECKING:
+    from ahalab.scoring.arms import ArmDefinition
+    from ahalab.scoring.attacks import ArmCheck, AttackResult
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+STUDY_FORMAT = "hashes"  # what a plan asks for when it says nothing
+COLUMNS = 80
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+@app.command("list")
+def list_arms(output: FormatOption = Format.text) -> None:
+    """List the built-in arms with their formulas."""
+    import json
+
+    from ahalab.scoring.arms import BUILT_IN_ARMS
+
+    arms = BUILT_IN_ARMS.values()
+    if output is Format.json:
+        typer.echo(
+            json.dumps(
+                [
+                    {"arm": a.name, "components": dict(a.components), "control": a.control}
+                    for a in arms
+                ]
+            )
+        )
+        return
+    for arm in arms:
+        typer.echo(f"{arm.name:<18}{_formula(arm)}{'  (control)' * arm.control}")
+
+
+@app.command()
+def check(
+    arm: Annotated[str, typer.Argument(help="A built-in arm, or with --plan one of the plan's.")],
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="A study plan that declares the arm.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", help="An attack that may pay; can be repeated.", metavar="ATTACK"),
+    ] = None,
+    answer_format: Annotated[
+        str | None,
+        typer.Option(help="Asked format: hashes, boxed, answer_tag (default: the plan's)."),
+    ] = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Attack an arm; exit 1 when a hostile response pays.
+
+    An attack pays when it earns more than an honest wrong answer. A control arm pays anything by
+    definition.
+    """
+    import json
+
+    from ahalab.errors import InputError
+    from ahalab.scoring.attacks import ATTACKS, check_arm
+
+    accepted = frozenset(accept or ())
+    names = [attack.name for attack in ATTACKS]
+    for name in sorted(accepted - set(names)):
+        raise InputError(_unknown("--accept", "attack", name, names))
+    definition, asked = _arm(arm, plan)
+    try:
+        checked = check_arm(definition, asked if answer_format is None else answer_format)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if output is Format.json:
+        typer.echo(json.dumps(_plain(checked, accepted)))
+    else:
+        _print_check(checked, accepted)
+    if _unaccepted(checked, accepted):
+        raise typer.Exit(1)
+
+
+@app.command()
+def table() -> None:
+    """Print which attacks pay, for docs/arms.md."""
+    typer.echo(attack_table())
+
+
+def attack_table() -> str:
+    """Return the attacks and what each built-in arm pays them, as two Markdown tables."""
+    from ahalab.scoring.arms import BUILT_IN_ARMS
+    from ahalab.scoring.attacks import ATTACKS, WRITTEN, check_arm
+
+    lines = [
+        f"| arm | honest right | honest wrong | {' | '.join(f'`{f}`' for f in WRITTEN)} |",
+        "|---|---|---|" + "---|" * len(WRITTEN),
+    ]
+    for arm in BUILT_IN_ARMS.values():
+        checks = [check_arm(arm, answer_format) for answer_format in WRITTEN]
+        control = " (control)" * arm.control
+        cells = [f"`{arm.name}`{control}", _number(checks[0].honest_right)]
+        cells += [_number(checks[0].honest_wrong), *(_paying_cell(c) for c in checks)]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "| attack | says |", "|---|---|"]
+    lines += [f"| `{attack.name}` | {attack.says} |" for attack in ATTACKS]
+    return "\n".join(lines)
+
+
+def _paying_cell(checked: ArmCheck) -> str:
+    paying = [f"{a.name} {_number(a.paid)}" for a in checked.attacks if a.pays]
+    most = max(a.paid for a in checked.attacks if a.paid is not None)
+    return ", ".join(paying) or f"none (at most {_number(most)})"
+
+
+def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, str]:
+    """Return the arm, built in or of a plan, and the answer format that goes with it."""
+    from ahalab.errors import InputError
+    from ahalab.scoring.arms import resolve_arm
+
+    if plan is None:
+        try:
+            return resolve_arm(name), STUDY_FORMAT
+        except ValueError as error:
+            raise InputError(str(error)) from error
+    from ahalab.pipeline.study import PLAN
+    from ahalab.plan.load import load_plan
+
+    path = plan / PLAN if plan.is_dir() else plan
+    study = load_plan(path)
+    arms = {arm.name: arm for arm in study.arms}
+    if name not in arms:
+        raise InputError(_unknown(str(path), "arm", name, arms))
+    return resolve_arm(name, arms[name].components), study.answer_format
+
+
+def _unknown(place: str, kind: str, name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    names = list(known)
+    near = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{place}: expected one of the {kind}s {', '.join(names)}, found {name[:100]!r}.{hint}"
+
+
+def _unaccepted(checked: ArmCheck, accepted: frozenset[str]) -> list[str]:
+    """Return the attacks that pay and that nothing accepts."""
+    if checked.arm.control:
+        return []
+    return [name for name in checked.paying if name not in accepted]
+
+
+def _plain(checked: ArmCheck, accepted: frozenset[str]) -> dict[str, Any]:
+    return {
+        "arm": checked.arm.name,
+        "components": dict(checked.arm.components),
+        "control": checked.arm.control,
+        "answer_format": checked.answer_format,
+        "honest_right": checked.honest_right,
+        "honest_wrong": checked.honest_wrong,
+        "attacks": [
+            {
+                "name": attack.name,
+                "paid": attack.paid,
+                "min": attack.low,
+                "max": attack.high,
+                "excess": attack.excess,
+                "pays": attack.pays,
+                "accepted": attack.name in accepted,
+                "unrewarded": attack.unrewarded,
+            }
+            for attack in checked.attacks
+        ],
+        "paying": list(checked.paying),
+        "result": "FAILED" if _unaccepted(checked, accepted) else "PASSED",
+    }
+
+
+def _print_check(checked: ArmCheck, accepted: frozenset[str]) -> None:
+    import textwrap
+
+    from ahalab.cli.output import harmless
+
+    arm = checked.arm
+    right, wrong = _number(checked.honest_right), _number(checked.honest_wrong)
+    for line in (
+        f"{arm.name}: {_formula(arm)}{' (control)' * arm.control}",
+        f"Asked format {checked.answer_format}: an honest right answer earns {right}, a wrong one "
+        f"{wrong}.",
+    ):
+        typer.echo(textwrap.fill(harmless(line), COLUMNS, subsequent_indent="  "))
+    typer.echo("")
+    typer.echo(f"{'attack':<22}{'paid':>8}{'vs right':>13}{'vs wrong':>13}  pays?")
+    for attack in checked.attacks:
+        typer.echo(_row(attack, checked, accepted).rstrip())
+    typer.echo("")
+    typer.echo(_verdict(checked, accepted))
+    if not (checked.right_pays or arm.control):
+        typer.echo("Note: a right answer earns no more than a wrong one.")
+
+
+def _row(attack: AttackResult, checked: ArmCheck, accepted: frozenset[str]) -> str:
+    if attack.paid is None:
+        return f"{attack.name:<22}{'-':>8}{'-':>13}{'-':>13}  no reward"
+    told = "no"
+    if attack.pays:
+        told = "accepted" if checked.arm.control or attack.name in accepted else "YES"
+    if attack.unrewarded:
+        told += f", {attack.unrewarded} without a reward"
+    against = f"{_signed(attack.paid - checked.honest_right):>13}{_signed(attack.excess):>13}"
+    return f"{attack.name:<22}{_number(attack.paid):>8}{against}  {told}"
+
+
+def _verdict(checked: ArmCheck, accepted: frozenset[str]) -> str:
+    unaccepted = _unaccepted(checked, accepted)
+    count = len(unaccepted)
+    if count:
+        told = "attack pays" if count == 1 else "attacks pay"
+        return f"FAILED: {count} {told} more than an honest wrong answer."
+    if checked.arm.control:
+        return "PASSED: a control arm pays whatever is answered, by definition."
+    if checked.paying:
+        return "PASSED: every attack that pays was accepted by name."
+    return "PASSED: no attack pays more than an honest wrong answer."
+
+
+def _formula(arm: ArmDefinition) -> str:
+    return " + ".join(f"{weight:g} {name}" for name, weight in arm.components.items())
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{round(value, 3) + 0.0:g}"
+
+
+def _signed(value: float | None) -> str:
+    if value is None:
+        return "-"
+    rounded = round(value, 3) + 0.0  # no minus zero
+    return "0" if rounded == 0 else f"{rounded:+g}"

@@ -1,0 +1,208 @@
+"""A worker process for LaTeX equality that is killed after its time, from any thread or process.
+
+No signal is used. The worker is a fresh interpreter, so that nothing of the caller is imported or
+forked; it is started at the first question, again after a kill, and once more in a forked child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Self
+from weakref import WeakSet
+
+from ahalab.scoring.equality import LatexEqual, LatexVerdict
+from ahalab.scoring.latex import MAX_LATEX
+from ahalab.scoring.latex_worker import HEADER
+
+DEFAULT_SECONDS = 2.0
+START_SECONDS = 120.0  # an interpreter and math-verify; no part of an answer's time
+_VERDICTS: dict[str, LatexVerdict] = {
+    "equal": "equal", "different": "different", "unreadable": "unreadable", "missing": "missing",
+}  # fmt: skip
+
+
+class _Worker:
+    """One running process and its two pipes."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+            # -P: nothing is imported from the working directory
+            [sys.executable, "-P", "-m", "ahalab.scoring.latex_worker", str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+        )  # fmt: skip
+
+    def ask(self, message: dict[str, object]) -> None:
+        body = json.dumps(message).encode("ascii")
+        assert self.process.stdin is not None  # noqa: S101 - a pipe was asked for
+        self.process.stdin.write(HEADER.pack(len(body)) + body)  # fits the pipe's buffer
+
+    def answer(self, seconds: float) -> str | None:
+        """Return the verdict; None when the time is over or the process has ended."""
+        until = time.monotonic() + seconds
+        head = self._read(HEADER.size, until)
+        body = None if head is None else self._read(HEADER.unpack(head)[0], until)
+        return None if body is None else str(json.loads(body)["verdict"])
+
+    def _read(self, size: int, until: float) -> bytes | None:
+        assert self.process.stdout is not None  # noqa: S101 - a pipe was asked for
+        descriptor = self.process.stdout.fileno()
+        ready = select.poll()  # unlike select(), good for any descriptor number
+        ready.register(descriptor, select.POLLIN)
+        found = b""
+        while len(found) < size:
+            left = until - time.monotonic()
+            if left <= 0 or not ready.poll(left * 1_000):
+                return None
+            piece = os.read(descriptor, size - len(found))
+            if not piece:
+                return None
+            found += piece
+        return found
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close our ends of the pipes; in a forked child the process is not ours to kill."""
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+class LatexPool:
+    """Owns at most one worker process; safe under threads, and after a fork."""
+
+    def __init__(self, seconds: float = DEFAULT_SECONDS) -> None:
+        """Prepare a pool; nothing is started before the first question.
+
+        Args:
+            seconds: Time of one question before its worker is killed.
+        """
+        self._seconds = seconds
+        self._worker: _Worker | None = None
+        self._missing = False
+        self._lock = threading.Lock()
+        _POOLS.add(self)
+
+    def __call__(self, stated: str, gold: str) -> LatexVerdict:
+        """Compare two LaTeX answers within the pool's time (the seam of `score_answer`)."""
+        return self.compare(stated, gold, self._seconds)
+
+    def within(self, seconds: float) -> LatexEqual:
+        """Return a decider whose questions share one time, such as those of one row."""
+        left = seconds
+
+        def decide(stated: str, gold: str) -> LatexVerdict:
+            nonlocal left
+            if left <= 0:
+                return "timeout"
+            spent: list[float] = []
+            verdict = self.compare(stated, gold, left, spent)
+            left -= sum(spent)
+            return verdict
+
+        return decide
+
+    def compare(
+        self, stated: str, gold: str, seconds: float, spent: list[float] | None = None
+    ) -> LatexVerdict:
+        """Compare two LaTeX answers.
+
+        Args:
+            stated: The response's answer.
+            gold: The gold answer.
+            seconds: Time before the worker is killed; its start and waiting for another thread's
+                question are not counted.
+            spent: Takes the time that the question took, in seconds.
+
+        Returns:
+            The verdict; `timeout` also where the worker ended by itself (memory).
+        """
+        if len(stated) > MAX_LATEX or len(gold) > MAX_LATEX:
+            return "different" if len(gold) <= MAX_LATEX else "unreadable"
+        with self._lock:
+            worker = self._started()
+            if worker is None:
+                return "missing"
+            began = time.monotonic()
+            try:
+                worker.ask({"stated": stated, "gold": gold, "seconds": seconds})
+                found = worker.answer(seconds)
+            except OSError:  # it ended between two questions
+                found = None
+            except BaseException:  # an interrupt: its answer would be taken for the next one's
+                self._drop()
+                raise
+            if spent is not None:
+                spent.append(time.monotonic() - began)
+            if found is None:
+                self._drop()
+                return "timeout"
+            return _VERDICTS[found]
+
+    def close(self) -> None:
+        """End the worker; the pool may be used again."""
+        with self._lock:
+            self._drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def _forget(self) -> None:
+        """Leave the worker to the parent; this is a forked child, with one thread so far."""
+        inherited, self._worker = self._worker, None
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        if inherited is not None:
+            inherited.let_go()
+            inherited.process.returncode = 0  # no child of ours: nothing to wait for
+
+    def _started(self) -> _Worker | None:
+        if self._missing:
+            return None
+        if self._worker is not None and self._worker.process.poll() is not None:
+            self._drop()
+        if self._worker is None:
+            self._worker = _Worker()
+            try:
+                said = self._worker.answer(START_SECONDS)
+            except BaseException:
+                self._drop()
+                raise
+            if said != "ready":
+                self._drop()
+                self._missing = said == "missing"
+                if not self._missing:
+                    raise RuntimeError("the LaTeX worker process did not start.")
+                return None
+        return self._worker
+
+    def _drop(self) -> None:
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+
+_POOLS: WeakSet[LatexPool] = WeakSet()
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool._forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

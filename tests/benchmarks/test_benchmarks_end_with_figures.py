@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks import agreement, scoring
+
+
+def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    last = capsys.readouterr().out.rstrip("\n").split("\n")[-1]
+    figures: dict[str, Any] = json.loads(last)
+    return figures
+
+
+def test_the_scoring_benchmark_ends_with_its_figures_on_a_tiny_slice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["--rows", "50", "--responses", "10", "--rounds", "1"]
+    assert scoring.main([*arguments, "--hostile-characters", "2000"]) == 0
+    figures = _figures(capsys)
+    assert figures["responses"] == 10
+    assert figures["memory"]["rows"] == 50
+    assert figures["cpu_per_second"] > 0
+    assert figures["hostile_worst"]["seconds"] > 0
+
+
+def test_the_agreement_benchmark_counts_a_slice_of_every_source(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if not agreement.shared_data().is_dir():
+        pytest.skip(f"{agreement.shared_data()} is not here; set AHALAB_SHARED")
+    assert agreement.main(["--limit", "40"]) == 0
+    sources = _figures(capsys)["sources"]
+    assert {name: source["rows"] for name, source in sources.items()} == {
+        "gsm8k_openai": 40,
+        "curious_qwen2": 40,
+        "qwen25math": 40,
+    }
+    # Problem 3 of qwen25math: the label lost the "p.m." of all eight answers.
+    assert sources["qwen25math"]["strict_agree"] == 32
+
+
+def test_absent_data_are_named_and_leave_no_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AHALAB_SHARED", "/nowhere")
+    assert agreement.main([]) == 2
+    assert _figures(capsys)["absent"] == ["gsm8k_openai", "curious_qwen2", "qwen25math"]
