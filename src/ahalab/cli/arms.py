@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,12 +70,13 @@ def check(
     import json
 
     from ahalab.errors import InputError
+    from ahalab.scoring.arms import unknown_name
     from ahalab.scoring.attacks import ATTACKS, check_arm
 
     accepted = frozenset(accept or ())
     names = [attack.name for attack in ATTACKS]
     for name in sorted(accepted - set(names)):
-        raise InputError(_unknown("--accept", "attack", name, names))
+        raise InputError(f"--accept: {unknown_name('attack', name, names)}")
     definition, asked = _arm(arm, plan)
     try:
         checked = check_arm(definition, asked if answer_format is None else answer_format)
@@ -125,7 +125,7 @@ def _paying_cell(checked: ArmCheck) -> str:
 def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, str]:
     """Return the arm, built in or of a plan, and the answer format that goes with it."""
     from ahalab.errors import InputError
-    from ahalab.scoring.arms import resolve_arm
+    from ahalab.scoring.arms import resolve_arm, unknown_name
 
     if plan is None:
         try:
@@ -139,17 +139,8 @@ def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, str]:
     study = load_plan(path)
     arms = {arm.name: arm for arm in study.arms}
     if name not in arms:
-        raise InputError(_unknown(str(path), "arm", name, arms))
+        raise InputError(f"{path}: {unknown_name('arm', name, arms)}")
     return resolve_arm(name, arms[name].components), study.answer_format
-
-
-def _unknown(place: str, kind: str, name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    names = list(known)
-    near = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{place}: expected one of the {kind}s {', '.join(names)}, found {name[:100]!r}.{hint}"
 
 
 def _unaccepted(checked: ArmCheck, accepted: frozenset[str]) -> list[str]:

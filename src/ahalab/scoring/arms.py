@@ -96,13 +96,15 @@ def resolve_arm(name: str, components: Mapping[str, float] | None = None) -> Arm
     built_in = BUILT_IN_ARMS.get(name)
     if components is None:
         if built_in is None:
-            raise ValueError(f"arm {name!r}: {_unknown('arm', name, BUILT_IN_ARMS)}")
+            raise ValueError(f"arm {name!r}: {unknown_name('arm', name, sorted(BUILT_IN_ARMS))}")
         return built_in
     if not components:
         raise ValueError(f"arm {name!r}: expected at least one component, found none.")
     for component, weight in components.items():
         if component not in COMPONENTS:
-            raise ValueError(f"arm {name!r}: {_unknown('component', component, COMPONENTS)}")
+            raise ValueError(
+                f"arm {name!r}: {unknown_name('component', component, sorted(COMPONENTS))}"
+            )
         if not math.isfinite(weight):
             raise ValueError(f"arm {name!r}: expected a finite weight, found {component}={weight}.")
     if built_in is not None and dict(built_in.components) != dict(components):
@@ -113,8 +115,9 @@ def resolve_arm(name: str, components: Mapping[str, float] | None = None) -> Arm
     return built_in or ArmDefinition(name, MappingProxyType(dict(components)))
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.4)
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return what was expected in place of an unknown name, with the nearest known one."""
+    names = list(known)
+    near = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"expected one of the {kind}s {', '.join(names)}, found {name[:100]!r}.{hint}"
