@@ -51,6 +51,7 @@ def rollouts(groups: Sequence[Sequence[Made]], step: int = 0) -> list[Rollout]:
             historical=made.historical,
             strict=made.strict,
             lenient=made.lenient,
+            status="ok",
             extracted=None,
             reflection=("wait",) if made.text and "wait" in made.text else (),
         )

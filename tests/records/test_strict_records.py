@@ -208,6 +208,7 @@ def rollout_row() -> bytes:
             historical="correct",
             strict="correct",
             lenient="correct",
+            status="ok",
             extracted=None,
             reflection=(),
         )

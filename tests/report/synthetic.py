@@ -162,8 +162,9 @@ def _write_run(paths: StudyPaths, plan: Plan, arm: str, seed: int) -> None:
 def _run_record(plan: Plan, arm: str, seed: int, alarms: tuple[Alarm, ...]) -> RunRecord:
     return RunRecord(
         plan_digest=digest(plan), arm=arm, control=arm == plan.control,
-        components=dict(resolve_arm(arm).components), seed=seed, like=None, requested_grpo={},
-        effective_grpo={}, effective_lora={}, model_id="organism", model_revision=None,
+        components=dict(resolve_arm(arm).components), rewards={}, seed=seed, like=None,
+        requested_grpo={}, effective_grpo={}, effective_lora={}, model_id="organism",
+        model_revision=None,
         base_digest=digest_bytes(b"base"), tokenizer_digest=digest_bytes(b"tokenizer"),
         template_digest=digest_bytes(b"template"), scorer_version="1", training_parser_version="1",
         versions={"ahalab": "0.1.0", "torch": "2.13.0", "trl": "1.16.0", "peft": "0.21.2"},
@@ -197,7 +198,8 @@ def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
         yield Step(
             step=number, loss=0.01, grad_norm=0.4, learning_rate=1e-4,
             entropy=near(0.62 - rise * grown), kl=None, clip_low_fraction=0.0,
-            clip_high_fraction=0.0, tokens=number * 5000, reward_mean=reward, reward_std=0.4,
+            clip_high_fraction=0.0, tokens=number * 5000, reward_mean=reward,
+            unrewarded_fraction=0.0, reward_std=0.4,
             zero_variance_fraction=near(0.1 + rise * grown, 0.05), all_right_fraction=0.02,
             all_wrong_fraction=0.1, strict_fraction=strict, lenient_fraction=lenient,
             historical_fraction=historical, components=dict.fromkeys(names, reward),

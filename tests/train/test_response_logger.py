@@ -37,9 +37,12 @@ Make = Callable[..., ResponseLogger]
 
 @pytest.fixture
 def make(writer: RowWriter[Rollout]) -> Make:
-    def logger(arm: ArmDefinition | None = None, group_size: int = 2) -> ResponseLogger:
+    def logger(
+        arm: ArmDefinition | None = None, group_size: int = 2, on_error: str = "stop"
+    ) -> ResponseLogger:
         return ResponseLogger(
             arm or resolve_arm("correctness"),
+            on_error=on_error,
             seed=3,
             asked=Asked(answer_format="hashes", task="gsm8k"),
             group_size=group_size,
@@ -233,9 +236,10 @@ def test_a_batch_is_committed_once(make: Make, writer: RowWriter[Rollout]) -> No
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (ComponentValue(None, "error: timeout"), r"odd=None \(error: timeout\)"),
-        (ComponentValue(math.nan, "ok"), r"odd=nan \(ok\)"),
-        (ComponentValue(math.inf, "ok"), r"odd=inf \(ok\)"),
+        (ComponentValue(None, "failed: KeyError: 'x'"), r"odd failed: KeyError: 'x'"),
+        (ComponentValue(math.nan, "ok"), r"odd failed: expected a finite number, found nan"),
+        (ComponentValue(math.inf, "ok"), r"odd failed: expected a finite number, found inf"),
+        (ComponentValue(-1e31, "ok"), r"odd failed: expected a finite number, found -1e\+31"),
     ],
 )
 def test_a_component_without_a_finite_value_stops_the_run_and_the_row_is_named(
@@ -254,6 +258,45 @@ def test_a_component_without_a_finite_value_stops_the_run_and_the_row_is_named(
     assert written(writer) == []
     with pytest.raises(RewardError):  # nor can the batch be committed afterwards
         logger.commit([0.0, 0.0], [1.0, 0.0])
+
+
+@pytest.mark.parametrize("status", ["error: timeout", "error: bounds", "no reward"])
+def test_a_row_on_which_nothing_can_be_said_has_no_reward_and_no_part_in_its_group(
+    make: Make, writer: RowWriter[Rollout], monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    nothing = ComponentValue(None, status)
+    paid = [ComponentValue(1.0, "ok"), nothing, ComponentValue(0.0, "ok"), *[nothing] * 3]
+    logger = make(paying(monkeypatch, *paid), group_size=3)
+    handed = score(logger, [RIGHT, WRONG, LOOSE] * 2)
+    assert handed == [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]  # the mean of its group, 0 where there is none
+    logger.commit([1.0, 0.0, -1.0, 0.0, 0.0, 0.0], handed)
+    rows = written(writer)
+    assert [r.reward for r in rows] == [1.0, None, 0.0, None, None, None]
+    assert [r.components["odd"].status for r in rows] == ["ok", status, "ok", *[status] * 3]
+
+
+def test_a_failure_that_the_arm_does_not_stop_at_stands_in_the_row(
+    make: Make, writer: RowWriter[Rollout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm = paying(monkeypatch, ComponentValue(math.nan, "ok"), ComponentValue(1.0, "ok"))
+    logger = make(arm, on_error="none")
+    assert score(logger, [RIGHT, WRONG]) == [1.0, 1.0]
+    logger.commit([0.0, 0.0], [1.0, 1.0])
+    row = written(writer)[0]
+    assert (row.reward, row.components["odd"].value) == (None, None)
+    assert row.components["odd"].status == "failed: expected a finite number, found nan"
+
+
+def test_a_component_of_ours_that_raises_names_the_row_too(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def component(responses: list[Response]) -> list[ComponentValue]:
+        return [ComponentValue(1 / (r.completion == RIGHT), "ok") for r in responses]
+
+    monkeypatch.setattr(arms, "COMPONENTS", MappingProxyType({**arms.COMPONENTS, "odd": component}))
+    logger = make(ArmDefinition("odd_arm", MappingProxyType({"odd": 1.0})))
+    with pytest.raises(RewardError, match="sample 1: .*odd failed: ZeroDivisionError"):
+        score(logger, [RIGHT, WRONG])
 
 
 def test_a_reward_of_minus_zero_or_below_is_a_reward(

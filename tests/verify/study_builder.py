@@ -201,6 +201,7 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
                     historical=response.historical,
                     strict=response.score.strict.outcome,
                     lenient=response.score.lenient.outcome,
+                    status=response.score.lenient.status,
                     extracted=response.score.lenient.extracted,
                     reflection=reflection_markers(w.text),
                 )
@@ -259,7 +260,7 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
     effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
     record = RunRecord(
         plan_digest=digest(plan), arm=arm.name, control=arm.name == plan.control,
-        components=dict(arm.components), seed=int(cell.seed or 0),
+        components=dict(arm.components), rewards={}, seed=int(cell.seed or 0),
         like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},

@@ -11,6 +11,7 @@ from ahalab.records.comparison import Ablation, AblationArm, AblationCell, Adapt
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
 from ahalab.scoring.components import make_response
+from ahalab.scoring.worker import row_decider
 from ahalab.statistics.training import mean
 from ahalab.store.layout import StudyPaths
 from ahalab.tasks.questions import asked_of
@@ -54,7 +55,12 @@ def summarise(
 
 
 def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: int) -> float | None:
-    """Return the mean reward that an arm itself would pay for evaluation answers."""
+    """Return the mean reward that an arm itself would pay for evaluation answers.
+
+    None for an arm with a reward of the user's own, whose code runs in training only.
+    """
+    if arm.not_loaded:
+        return None
     asked = asked_of(study.plan.task, study.plan.answer_format)
     prompts = {p.prompt_id: p for p in study.prompts}
     responses = [
@@ -66,6 +72,7 @@ def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: i
             sample=row.sample,
             asked=replace(asked, prompt=prompts[row.prompt_id].question),
             seed=seed,
+            latex_equal=row_decider(asked.task),
         )
         for row in answers.rows.values()
     ]

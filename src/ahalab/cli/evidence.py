@@ -22,6 +22,10 @@ def verify(
     plan: Annotated[
         str | None, typer.Option(help="Plan digest published before the first step.")
     ] = None,
+    trust_rewards: Annotated[
+        bool,
+        typer.Option("--trust-rewards", help="Run the code of the study's own rewards."),
+    ] = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Recheck everything from rows and files. No torch, no network."""
@@ -42,6 +46,7 @@ def verify(
         study,
         expected_root=root,
         expected_plan=plan,
+        trust_rewards=trust_rewards,
         on_check=print_check if text else None,
     )
     if text:

@@ -18,13 +18,16 @@ CellOption = Annotated[
 def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = None) -> None:
     """Run a study: train, evaluate, analyze, report. Resumes; skips what is current."""
     from ahalab.cli.output import print_verdicts, say
-    from ahalab.pipeline.preflight import check_inputs
+    from ahalab.pipeline.preflight import check_inputs, check_own_rewards
     from ahalab.pipeline.run import run_study
     from ahalab.pipeline.study import open_study
+    from ahalab.tasks.rewards import reward_folders
 
     plan, paths = open_study(study, out)
     check_inputs(plan, paths)
-    ran = run_study(plan, paths, jobs or cores(), say)
+    code = reward_folders(study)
+    check_own_rewards(plan, code)
+    ran = run_study(plan, paths, jobs or cores(), say, code)
     print_verdicts(ran.comparison)
     if not ran.did_something:
         say(f"Nothing to do: {paths.root} is complete, current and sealed.")
@@ -50,11 +53,13 @@ def train(
     from ahalab.store.models import resolve_model
     from ahalab.store.versions import require_train_extra
     from ahalab.tasks.prepare import prepare_prompts
+    from ahalab.tasks.rewards import reward_folders, with_own_rewards
     from ahalab.train.arm import arm_of, train_arm
     from ahalab.train.pilot import load_pilot
 
     plan, paths = open_study(study, out)
-    arm_of(plan, arm)
+    code = reward_folders(study)
+    with_own_rewards(plan, arm_of(plan, arm), code)
     if seed not in plan.seeds:
         raise PlanError(
             f"--seed: expected one of the plan's seeds {list(plan.seeds)}, found {seed}."
@@ -64,7 +69,7 @@ def train(
     if pilot is not None:  # before anything is frozen under this plan
         pilot.require_same_configuration(plan, seed)
     model = resolve_model(plan.model)
-    freeze(plan, paths)
+    freeze(plan, paths, code)
     prepare_prompts(plan, paths, model, pilot.study if pilot else None)
     steps = int(plan.grpo["max_steps"])
     with StageProgress("training", steps, "steps", show=not quiet) as progress:

@@ -15,8 +15,9 @@ from ahalab.records.answer import Answer
 from ahalab.records.base import decode_row
 from ahalab.records.demo import SavedPair
 from ahalab.records.prompt import Prompt
-from ahalab.records.terms import Metric
+from ahalab.records.terms import Finish, Metric
 from ahalab.scoring.answers import Asked, Score, score_answer
+from ahalab.scoring.worker import row_decider
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.tasks.questions import scoring_task
@@ -45,10 +46,14 @@ class ScoredPair:
 def score_pair(pair: SavedPair) -> ScoredPair:
     """Score both answers now, with the evaluation scorer."""
     asked = Asked(answer_format=pair.answer_format, task=pair.task, prompt=pair.question)
+
+    def score(completion: str, finish: Finish) -> Score:
+        return score_answer(completion, pair.gold, finish, asked, row_decider(pair.task))
+
     return ScoredPair(
         pair,
-        score_answer(pair.base_completion, pair.gold, pair.base_finish, asked),
-        score_answer(pair.adapter_completion, pair.gold, pair.adapter_finish, asked),
+        score(pair.base_completion, pair.base_finish),
+        score(pair.adapter_completion, pair.adapter_finish),
     )
 
 

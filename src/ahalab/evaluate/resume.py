@@ -14,6 +14,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Side
 from ahalab.scoring.answers import score_answer
+from ahalab.scoring.worker import row_decider
 from ahalab.store.durable import replace_file
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
@@ -113,7 +114,8 @@ def score_pairs(
     rows = []
     for (prompt, sample), completion in zip(pairs, completions, strict=True):
         question = replace(asked, prompt=prompt.question)
-        score = score_answer(completion.text, prompt.gold, completion.finish, question)
+        decider = row_decider(asked.task)
+        score = score_answer(completion.text, prompt.gold, completion.finish, question, decider)
         rows.append(
             Answer(
                 protocol=protocol,

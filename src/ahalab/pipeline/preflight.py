@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.records.plan import Plan
+from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import StudyPaths
 from ahalab.store.models import ORGANISM, resolve_model
 from ahalab.tasks.prepare import prompts_ready, select_questions
+from ahalab.tasks.rewards import with_own_rewards
 
 
 def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
@@ -43,6 +46,16 @@ def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
             f"found {len(drawn['train'])}. Add questions, or take a smaller batch."
         )
     return unchecked
+
+
+def check_own_rewards(plan: Plan, code: Sequence[Path]) -> None:
+    """Load every own reward of a plan, so that none is missing after an hour of training.
+
+    Raises:
+        InputError: One can't be loaded; see `with_own_rewards`.
+    """
+    for arm in plan.arms:
+        with_own_rewards(plan, resolve_arm(arm.name, arm.components), code)
 
 
 def _is_hub_id(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,15 @@ def is_current(plan: Plan, paths: StudyPaths) -> bool:
     return complete and same and all((paths.root / e.path).is_file() for e in manifest.derived)
 
 
-def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say) -> Ran:
+def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say, code: Sequence[Path] = ()) -> Ran:
     """Bring a study to its report, doing only what is not done.
+
+    Args:
+        plan: The plan, pinned.
+        paths: The study.
+        jobs: Processes side by side.
+        say: Told each stage.
+        code: Where the code of own rewards is looked for first.
 
     Raises:
         AhaLabError: A stage failed; the same command resumes.
@@ -63,7 +70,7 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say) -> Ran:
     if is_current(plan, paths):
         comparison, _ = analyze(plan, paths)
         return Ran(False, comparison, paths.report)
-    freeze(plan, paths)
+    freeze(plan, paths, code)
     paths.manifest.unlink(missing_ok=True)  # the study is open again until it is sealed
     if not prompts_ready(plan, paths):
         require_train_extra()

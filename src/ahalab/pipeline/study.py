@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ahalab.errors import InputError, PlanError
@@ -12,6 +13,8 @@ from ahalab.records.plan import Plan
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import hash_file
+from ahalab.store.rewards import copy_rewards
+from ahalab.tasks.rewards import pin_rewards, reward_folders, reward_sources
 
 PLAN = "study.yaml"
 # What the analysis writes again from the answers; everything else is evidence that nothing
@@ -28,11 +31,11 @@ def open_study(study: Path, out: Path) -> tuple[Plan, StudyPaths]:
 
     Raises:
         PlanError: The plan is malformed, or the results folder belongs to another plan.
-        InputError: The results folder is a link.
+        InputError: The results folder is a link, or a reward of the plan can't be found.
     """
     if study.is_dir():
         return load_plan(study / PLAN), StudyPaths(study)
-    plan = load_plan(study)
+    plan = pin_rewards(load_plan(study), reward_folders(study))
     paths = StudyPaths(out / plan.name)
     for folder in (out, paths.root):
         if folder.is_symlink():
@@ -62,21 +65,33 @@ def require_frozen(plan: Plan, paths: StudyPaths) -> None:
 
 
 def _begun(paths: StudyPaths) -> bool:
-    """Say whether anything but the frozen plan lies in the study's folder."""
+    """Say whether anything but the frozen plan and its code lies in the study's folder."""
     return paths.plan.exists() and any(
-        path.is_file() and path != paths.plan for path in paths.root.rglob("*")
+        path.is_file() and path != paths.plan and paths.rewards not in path.parents
+        for path in paths.root.rglob("*")
     )
 
 
-def freeze(plan: Plan, paths: StudyPaths) -> None:
-    """Write the frozen plan before the first step; later calls only check it.
+def freeze(plan: Plan, paths: StudyPaths, code: Sequence[Path] = ()) -> None:
+    """Write the frozen plan and the code of its own rewards before the first step.
+
+    Later calls only check the plan.
+
+    Args:
+        plan: The plan, pinned.
+        paths: The study.
+        code: Where the code of own rewards is looked for first (`reward_folders`).
 
     Raises:
         PlanError: A study was begun there under another plan.
+        InputError: The code of a reward is too large to be kept.
     """
     require_frozen(plan, paths)
+    if _begun(paths):
+        return
+    copy_rewards(reward_sources(plan, code), paths.rewards)
     payload = dump_plan(plan).encode()
-    if not _begun(paths) and not (paths.plan.exists() and paths.plan.read_bytes() == payload):
+    if not (paths.plan.exists() and paths.plan.read_bytes() == payload):
         replace_file(paths.plan, payload)
 
 

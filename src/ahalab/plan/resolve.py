@@ -13,9 +13,11 @@ from ahalab.plan.fields import as_declared, check_block, field_table
 from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
 from ahalab.scoring.answers import Asked, score_answer
-from ahalab.scoring.arms import resolve_arm
+from ahalab.scoring.arms import resolve_arm, unknown_name
+from ahalab.scoring.own import own_names
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))}
 
 # Defaults that changed between TRL versions, or that change what a run means: written out in
@@ -80,6 +82,7 @@ def resolve(plan: Plan) -> Plan:
         plan,
         arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
         grpo=_ordered(as_declared(grpo, "trl")),
+        rewards=_ordered(plan.rewards),
         lora=_ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
     )
 
@@ -122,6 +125,7 @@ def _check_arms(plan: Plan) -> None:
             resolve_arm(arm.name, arm.components)
         except ValueError as error:
             raise PlanError(f"arms.{number}: {error}") from error
+    _check_rewards(plan)
     if plan.control not in names:
         raise PlanError(
             f"control: expected one of the arms ({', '.join(names)}), found {plan.control!r}. "
@@ -131,6 +135,19 @@ def _check_arms(plan: Plan) -> None:
         raise PlanError(f"seeds: expected different whole numbers, found {list(plan.seeds)}.")
     if any(not 0 <= seed < 2**32 for seed in plan.seeds):
         raise PlanError(f"seeds: expected numbers from 0 to 2^32-1, found {list(plan.seeds)}.")
+
+
+def _check_rewards(plan: Plan) -> None:
+    """Check the digests of own rewards, where the plan holds some: a frozen one does."""
+    own = {name for arm in plan.arms for name in own_names(arm.components or {})}
+    for name, digest in plan.rewards.items():
+        if name not in own:
+            raise PlanError(f"rewards.{name}: {unknown_name('own reward', name, sorted(own))}")
+        if not DIGEST.fullmatch(digest):
+            raise PlanError(
+                f"rewards.{name}: expected sha256: and 64 hex digits, found {digest[:80]!r}. "
+                "Drop the key; it is filled in when the study is frozen."
+            )
 
 
 def _check_answer_format(plan: Plan) -> None:

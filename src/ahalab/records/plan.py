@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from ahalab.records.base import Record
 from ahalab.records.terms import Metric
 
@@ -34,10 +36,15 @@ class TaskSpec(Record, frozen=True, kw_only=True):
 
 
 class ArmSpec(Record, frozen=True, kw_only=True):
-    """One reward design: a built-in arm by name, or named weights over components."""
+    """One reward design: a built-in arm by name, or named weights over components.
+
+    A component is one of ours, or a reward of one's own as `package.module:function`.
+    """
 
     name: str
     components: dict[str, float] | None = None  # None: the built-in arm of this name
+    on_error: Literal["stop", "none"] = "stop"  # what a failure of an own reward's code does:
+    # stop the run, or leave the row without a reward and out of its group's comparison
 
 
 class EvaluationSpec(Record, frozen=True, kw_only=True):
@@ -78,6 +85,8 @@ class Plan(Record, frozen=True, kw_only=True):
     arms: tuple[ArmSpec, ...]
     control: str
     seeds: tuple[int, ...]
+    rewards: dict[str, str] = msgspec.field(default_factory=dict)  # own reward -> digest of its
+    # source; filled in when the study is frozen
     grpo: dict[str, Any]  # fields of TRL's GRPOConfig
     lora: dict[str, Any]  # fields of PEFT's LoraConfig
     evaluation: EvaluationSpec

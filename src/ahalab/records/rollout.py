@@ -27,10 +27,12 @@ class Rollout(Record, frozen=True, kw_only=True):
     completion_ids: tuple[int, ...]
     finish: Finish
     components: dict[str, ComponentRow]
-    reward: float  # weighted sum, as handed to the trainer
+    reward: float | None  # weighted sum, as handed to the trainer; None: a component has no value,
+    # and the trainer was handed the mean of its group's rewards, so that it had no advantage
     advantage: float  # as the trainer applied it
     historical: Outcome  # training parser
     strict: Outcome  # evaluation scorer, in the asked format
     lenient: Outcome  # evaluation scorer, wherever clearly stated
+    status: str  # of the lenient reading: "ok", or why there is no verdict on a value
     extracted: str | None  # what the evaluation scorer took as the answer
     reflection: tuple[str, ...]  # reflection markers found

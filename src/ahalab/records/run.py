@@ -31,6 +31,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
     arm: str
     control: bool
     components: dict[str, float]  # component name -> weight
+    rewards: dict[str, str]  # own reward -> digest of the source that ran
     seed: int
     like: str | None  # the pilot whose prompts, order and configuration this run reuses
     requested_grpo: dict[str, Any]  # as the plan asked

@@ -24,7 +24,8 @@ class Step(Record, frozen=True, kw_only=True):
     clip_low_fraction: float | None
     clip_high_fraction: float | None
     tokens: int | None  # tokens seen by the trainer so far
-    reward_mean: float | None
+    reward_mean: float | None  # over the rollouts that have a reward
+    unrewarded_fraction: float | None  # rollouts without one
     reward_std: float | None  # population standard deviation over the batch
     zero_variance_fraction: float | None  # groups whose rewards are all equal
     all_right_fraction: float | None  # groups, by the evaluation scorer, strict

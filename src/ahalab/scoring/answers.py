@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.commitment import Commitment, commit
 from ahalab.scoring.countdown import read_countdown_gold
-from ahalab.scoring.equality import LatexEqual, read_math_gold
+from ahalab.scoring.equality import LatexEqual, gold_fault, read_math_gold
 from ahalab.scoring.judgement import Against, Verdict, judge
 from ahalab.scoring.numbers import read_gold
 from ahalab.scoring.patterns import compile_pattern
@@ -58,12 +58,13 @@ class Asked:
 DEFAULT_ASKED = Asked()
 
 
-def check_gold(gold: str, task: str = "gsm8k") -> str | None:
+def check_gold(gold: str, task: str = "gsm8k", latex_equal: LatexEqual | None = None) -> str | None:
     """Say why a gold answer cannot be scored against.
 
     Args:
         gold: The gold text; for countdown a JSON object with `numbers` and `target`.
         task: gsm8k, math or countdown.
+        latex_equal: A decider that must be able to work with the gold (math only).
 
     Returns:
         None when the gold is fine, else the reason.
@@ -77,9 +78,10 @@ def check_gold(gold: str, task: str = "gsm8k") -> str | None:
             return f"expected a plain number, found {shown}"
         return None
     if task == "math":
-        if read_math_gold(gold) is None:
+        read = read_math_gold(gold)
+        if read is None:
             return f"expected a number or a short LaTeX answer, found {shown}"
-        return None
+        return None if latex_equal is None else gold_fault(read, latex_equal)
     if task == "countdown":
         if read_countdown_gold(gold) is None:
             return f'expected {{"numbers": [integers], "target": integer}}, found {shown}'

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_answer
+from ahalab.scoring.equality import LatexEqual
 from ahalab.scoring.format import format_fault
 from ahalab.scoring.numbers import find_numbers, read_gold
 from ahalab.scoring.reflection import reflection_markers, self_correction
@@ -33,6 +34,9 @@ REFLECTION_LIMIT = 2
 MAX_WORDS = 20_000
 """Words and signs of a completion that length and repetition look at."""
 
+FAILED = "failed"
+"""How the status begins of a row on which a component's own code failed."""
+
 _WORD = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]")  # a CJK character or a sign is one piece
 
 
@@ -50,6 +54,7 @@ class Response:
     score: Score  # evaluation scorer
     historical: Outcome  # training parser
     seed: int  # training seed, for the random component
+    completion_ids: tuple[int, ...] = ()  # for users' own rewards; () where there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,8 @@ def make_response(
     sample: int = 0,
     asked: Asked = DEFAULT_ASKED,
     seed: int = 0,
+    completion_ids: tuple[int, ...] = (),
+    latex_equal: LatexEqual | None = None,
 ) -> Response:
     """Score a completion once with both parsers, for every component to look at.
 
@@ -85,15 +92,18 @@ def make_response(
         sample: Position in the group.
         asked: How the answer was asked for.
         seed: Training seed.
+        completion_ids: Token ids, for users' own rewards.
+        latex_equal: Decides LaTeX in mathematics; see `score_answer`.
 
     Returns:
         The response with both scores.
     """
-    score = score_answer(completion, gold, finish, asked)
+    score = score_answer(completion, gold, finish, asked, latex_equal)
     historical = historical_outcome(completion, gold)
     return Response(
-        completion, gold, finish, prompt_id, step, sample, asked, score, historical, seed
-    )
+        completion, gold, finish, prompt_id, step, sample, asked, score, historical, seed,
+        completion_ids,
+    )  # fmt: skip
 
 
 def correct_strict(responses: Sequence[Response]) -> list[ComponentValue]:

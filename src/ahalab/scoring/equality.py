@@ -136,6 +136,29 @@ def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -
     return "different" if latex_equal is None else _decide(stated, gold, latex_equal)
 
 
+def gold_fault(gold: Gold, latex_equal: LatexEqual) -> str | None:
+    """Say why a decider could not work with a gold: it can't read it, or calls it unequal.
+
+    Args:
+        gold: The gold, read.
+        latex_equal: The decider.
+
+    Returns:
+        None when it can, or would not be asked (a number, a word, a ratio).
+    """
+    for part in _parts(gold.latex)[1]:
+        if not is_mathematics(part) or read_number(plain(part)):
+            continue
+        if beyond_bounds(part):
+            return "it is beyond the bounds of what is compared"
+        verdict = latex_equal(part, part)
+        if verdict == "timeout":
+            return "comparing it with itself takes too long"
+        if verdict in ("unreadable", "different"):
+            return "math-verify can't read it, or it does not equal itself"
+    return None
+
+
 def _said(equal: bool) -> LatexVerdict:
     return "equal" if equal else "different"
 

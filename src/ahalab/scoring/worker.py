@@ -6,6 +6,7 @@ forked; it is started at the first question, again after a kill, and once more i
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -198,6 +199,26 @@ class LatexPool:
 
 
 _POOLS: WeakSet[LatexPool] = WeakSet()
+_SHARED: list[LatexPool] = []  # the process's own pool, once something asked for it
+
+
+def row_decider(task: str) -> LatexEqual | None:
+    """Return what decides LaTeX equality for one row, in the default time.
+
+    Every stage of a process shares one worker, which is started when a row first needs it.
+
+    Args:
+        task: gsm8k, math or countdown.
+
+    Returns:
+        A decider whose questions share the row's time; None for a task that has none to ask.
+    """
+    if task != "math":
+        return None
+    if not _SHARED:
+        _SHARED.append(LatexPool())
+        atexit.register(_SHARED[0].close)
+    return _SHARED[0].within(DEFAULT_SECONDS)
 
 
 def _after_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics as stdlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,13 +17,15 @@ from ahalab.statistics.training import (
     groups_of,
     mean,
     paid_though_wrong,
+    rewards_of,
     unpaid_though_right,
     wrong_advantage_fraction,
     zero_variance,
 )
 
-RULES_VERSION = "1"  # rises with every change that summarises the same rows otherwise
+RULES_VERSION = "2"  # rises with every change that summarises the same rows otherwise
 DEAD_RUN_FRACTION = 0.95  # of groups without any difference in reward
+UNREWARDED_FRACTION = 0.01  # of all rollouts
 TRUNCATED_FRACTION = 0.2  # of the last rollouts
 REWARD_RISE = 0.1  # in reward, from the first to the last fifth
 RISE_ERRORS = 2.0  # standard errors of that rise: a short run's reward moves by chance
@@ -101,7 +104,8 @@ def _rise_error(steps: Sequence[Step], groups: Sequence[Sequence[Rollout]]) -> f
     width, square = _fifth(steps), 0.0
     for part in (steps[:width], steps[-width:]):
         made = {s.step - 1 for s in part}  # a rollout counts the steps done before it
-        means = [mean(r.reward for r in g) or 0.0 for g in groups if g[0].step in made]
+        found = [mean(rewards_of(g)) for g in groups if g[0].step in made]
+        means = [value for value in found if value is not None]
         if len(means) < 2:
             return None
         square += stdlib.variance(means) / len(means)
@@ -117,6 +121,7 @@ def _alarms(
 ) -> tuple[Alarm, ...]:
     found = [
         _dead_run(dead),
+        _unrewarded([r for g in groups for r in g]),
         _truncation(trends["truncated"]),
         _reward_without_accuracy(trends, rise_error),
         _entropy_collapse(trends["entropy"]),
@@ -133,6 +138,24 @@ def _dead_run(dead: float | None) -> Alarm | None:
         name="dead_run",
         evidence=f"in {dead:.0%} of groups every reward was equal, so they taught nothing",
         remedy="use prompts of middling difficulty, larger groups, or a reward of more values",
+    )
+
+
+def _unrewarded(rollouts: Sequence[Rollout]) -> Alarm | None:
+    without = [r for r in rollouts if r.reward is None]
+    if not rollouts or len(without) < UNREWARDED_FRACTION * len(rollouts):
+        return None
+    reasons = Counter(
+        f"{name} ({part.status})"
+        for r in without
+        for name, part in r.components.items()
+        if part.value is None
+    )
+    return Alarm(
+        name="unrewarded",
+        evidence=f"{len(without)} of {len(rollouts)} rollouts have no reward and taught nothing, "
+        f"most often: {reasons.most_common(1)[0][0]}",
+        remedy="mend the reward's code, or the golds and bounds that its status names",
     )
 
 

@@ -31,10 +31,31 @@ def groups_of(rollouts: Iterable[Rollout]) -> list[list[Rollout]]:
     return list(groups.values())
 
 
+def rewards_of(rollouts: Iterable[Rollout]) -> list[float]:
+    """Return the rewards of the rollouts that have one."""
+    return [r.reward for r in rollouts if r.reward is not None]
+
+
 def zero_variance(group: Sequence[Rollout]) -> bool:
     """Say whether all rewards of a group are equal, so that it teaches nothing."""
-    rewards = [r.reward for r in group]
-    return max(rewards) - min(rewards) <= SAME_REWARD
+    rewards = rewards_of(group)
+    return not rewards or max(rewards) - min(rewards) <= SAME_REWARD
+
+
+def handed_rewards(rewards: Sequence[float | None]) -> list[float]:
+    """Return what a trainer is handed for one group, since it can't be handed an unknown.
+
+    A rollout without a reward gets the mean of the group's rewards: its advantage is 0, and the
+    mean that the others are compared with stays theirs. A group without any reward gets 0 for all.
+
+    Args:
+        rewards: Rewards of the group, shape (G,); None for a rollout without one.
+
+    Returns:
+        Finite numbers, shape (G,).
+    """
+    centre = mean(r for r in rewards if r is not None) or 0.0
+    return [centre if r is None else r for r in rewards]
 
 
 def wrong_advantage_fraction(rollouts: Sequence[Rollout]) -> float | None:
@@ -91,7 +112,7 @@ def step_figures(rollouts: Sequence[Rollout]) -> dict[str, Any]:
     All are None for an empty batch (a step that reused an earlier one).
     """
     groups = groups_of(rollouts)
-    rewards = [r.reward for r in rollouts]
+    rewards = rewards_of(rollouts)
     centre = mean(rewards)
     names = list(rollouts[0].components) if rollouts else []
     components = {
@@ -101,6 +122,7 @@ def step_figures(rollouts: Sequence[Rollout]) -> dict[str, Any]:
     lengths = [(len(r.completion_ids), r.lenient == "correct") for r in rollouts]
     return {
         "reward_mean": centre,
+        "unrewarded_fraction": fraction(rollouts, lambda r: r.reward is None),
         "reward_std": None
         if centre is None
         else math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / len(rewards)),

@@ -83,6 +83,11 @@ class StudyPaths:
         """The frozen plan."""
         return self.root / "study.yaml"
 
+    @property
+    def rewards(self) -> Path:
+        """Folder of the code of users' own rewards, as it was frozen."""
+        return self.root / "rewards"
+
     def prompts(self, split: str) -> Path:
         """Return the prompts of one split."""
         return self.root / "prompts" / f"{split}.jsonl"

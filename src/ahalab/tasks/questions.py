@@ -13,6 +13,7 @@ from ahalab.errors import InputError, MissingError
 from ahalab.records.plan import TaskSpec
 from ahalab.records.terms import Split
 from ahalab.scoring.answers import Asked, check_gold
+from ahalab.scoring.worker import row_decider
 from ahalab.tasks.arithmetic import arithmetic_questions
 
 FILES: dict[Split, tuple[str, ...]] = {
@@ -160,7 +161,7 @@ def check_golds(questions: list[Question], task: str) -> None:
         InputError: The first such gold, with its line.
     """
     for question in questions:
-        fault = check_gold(question.gold, task)
+        fault = check_gold(question.gold, task, row_decider(task))
         if fault is not None:
             raise InputError(
                 f"{question.source}: expected a gold answer that can be scored, found "

@@ -39,6 +39,7 @@ from ahalab.store.versions import git_commit, versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
+from ahalab.tasks.rewards import with_own_rewards
 from ahalab.train.adapter import save_adapter
 from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
@@ -130,7 +131,7 @@ def train_arm(
     if run_complete(plan, paths, arm, seed):
         return None
     check_trl()
-    definition = arm_of(plan, arm)
+    definition = with_own_rewards(plan, arm_of(plan, arm), (paths.rewards,))
     run = paths.run(arm, seed)
     with WriterLock(paths.work / "locks" / f"{run.name.replace('/', '-')}.lock"):
         if run_complete(plan, paths, arm, seed):  # by whoever held the lock until now
@@ -240,6 +241,7 @@ class _Session:
         model = load_model(self.plan.model, self.model)
         logger = ResponseLogger(
             self.arm,
+            on_error=next(a.on_error for a in self.plan.arms if a.name == self.arm.name),
             seed=self.seed,
             asked=asked_of(self.plan.task, self.plan.answer_format),
             group_size=int(self.plan.grpo["num_generations"]),
@@ -301,6 +303,7 @@ class _Session:
             arm=self.arm.name,
             control=self.arm.name == self.plan.control,
             components=dict(self.arm.components),
+            rewards={name: self.plan.rewards[name] for name in self.arm.own},
             seed=self.seed,
             like=pilot.name if pilot else None,
             requested_grpo=self.plan.grpo,

@@ -8,18 +8,19 @@ the optimizer step, whatever TRL's own logging does (TRL_FACTS 1).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ahalab.errors import RewardError
 from ahalab.records.rollout import ComponentRow, Rollout
 from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
-from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
+from ahalab.scoring.arms import ArmDefinition, Reward, failed, score_batch
 from ahalab.scoring.components import Response, make_response
 from ahalab.scoring.reflection import reflection_markers
+from ahalab.scoring.worker import row_decider
+from ahalab.statistics.training import handed_rewards
 from ahalab.store.rows import RowWriter
 
 FLOAT32_TOLERANCE = 1e-5  # the trainer holds rewards as float32
@@ -32,8 +33,8 @@ class Pending:
     step: int
     groups: list[int]
     responses: list[Response]
-    completion_ids: list[tuple[int, ...]]
     rewards: list[Reward]
+    handed: list[float]  # what the trainer was given, also for rows without a reward
 
 
 class ResponseLogger:
@@ -43,6 +44,7 @@ class ResponseLogger:
         self,
         arm: ArmDefinition,
         *,
+        on_error: Literal["stop", "none"],
         seed: int,
         asked: Asked,
         group_size: int,
@@ -51,6 +53,7 @@ class ResponseLogger:
     ) -> None:
         self.__name__ = arm.name  # the name under which TRL reports it
         self.arm = arm
+        self.on_error = on_error
         self.seed = seed
         self.asked = asked
         self.group_size = group_size
@@ -72,8 +75,11 @@ class ResponseLogger:
     ) -> list[float]:
         """Score one generation batch, shape (B,): the G completions of a prompt in a row.
 
+        A row on which nothing can be said has no reward; the trainer is handed its group's mean.
+
         Raises:
-            RewardError: A component failed or gave a value that is not finite; the row is named.
+            RewardError: A reward's own code failed, and the arm's policy is to stop; the row is
+                named.
         """
         step = int(trainer_state.global_step)
         responses, groups = [], []
@@ -89,14 +95,20 @@ class ResponseLogger:
                     sample=i % self.group_size,
                     asked=replace(self.asked, prompt=question[i]),
                     seed=self.seed,
+                    completion_ids=tuple(int(token) for token in ids),
+                    latex_equal=row_decider(self.asked.task),
                 )
             )
         rewards = score_batch(self.arm, responses)
-        for response, reward in zip(responses, rewards, strict=True):
-            _check_finite(self.arm, response, reward)
-        ids_rows = [tuple(int(i) for i in ids) for ids in completion_ids]
-        self._pending = Pending(step, groups, responses, ids_rows, rewards)
-        return [float(r.reward) for r in rewards if r.reward is not None]
+        if self.on_error == "stop":
+            for response, reward in zip(responses, rewards, strict=True):
+                _stop_at_failure(self.arm, response, reward)
+        handed: list[float] = []
+        for start in range(0, len(rewards), self.group_size):
+            group = rewards[start : start + self.group_size]
+            handed += handed_rewards([reward.reward for reward in group])
+        self._pending = Pending(step, groups, responses, rewards, handed)
+        return handed
 
     def _finish(self, ids: Sequence[int]) -> Finish:
         return "eos" if len(ids) > 0 and ids[-1] in self.end_ids else "length"
@@ -125,25 +137,20 @@ class ResponseLogger:
                 f"{len(advantages)}."
             )
         rows = []
-        for i, (response, reward) in enumerate(
-            zip(pending.responses, pending.rewards, strict=True)
-        ):
-            value = reward.reward
+        for i, (response, value) in enumerate(zip(pending.responses, pending.handed, strict=True)):
             # Written so that a NaN, which compares with nothing, is refused.
-            if value is None or not (
-                abs(value - used_rewards[i]) <= FLOAT32_TOLERANCE * max(1.0, abs(value))
-            ):
+            if not abs(value - used_rewards[i]) <= FLOAT32_TOLERANCE * max(1.0, abs(value)):
                 raise RewardError(
                     f"step {pending.step}, prompt {response.prompt_id}, sample "
                     f"{response.sample}: expected "
                     f"the trainer to use reward {value}, found {used_rewards[i]}."
                 )
-            rows.append(_rollout(pending, i, value, float(advantages[i])))
+            rows.append(_rollout(pending, i, float(advantages[i])))
         self.writer.append(rows)
         self.last_batch = rows
 
 
-def _rollout(pending: Pending, i: int, reward: float, advantage: float) -> Rollout:
+def _rollout(pending: Pending, i: int, advantage: float) -> Rollout:
     response = pending.responses[i]
     return Rollout(
         step=pending.step,
@@ -151,36 +158,32 @@ def _rollout(pending: Pending, i: int, reward: float, advantage: float) -> Rollo
         prompt_id=response.prompt_id,
         sample=response.sample,
         completion=response.completion,
-        completion_ids=pending.completion_ids[i],
+        completion_ids=response.completion_ids,
         finish=response.finish,
         components={
             name: ComponentRow(value=part.value, status=part.status)
             for name, part in pending.rewards[i].components.items()
         },
-        reward=reward,
+        reward=pending.rewards[i].reward,
         advantage=advantage,
         historical=response.historical,
         strict=response.score.strict.outcome,
         lenient=response.score.lenient.outcome,
+        status=response.score.lenient.status,
         extracted=response.score.lenient.extracted,
         reflection=reflection_markers(response.completion),
     )
 
 
-def _check_finite(arm: ArmDefinition, response: Response, reward: Reward) -> None:
-    if reward.reward is not None and math.isfinite(reward.reward):
-        return
-    faults = [
-        f"{name}={part.value} ({part.status})"
-        for name, part in reward.components.items()
-        if part.value is None or not math.isfinite(part.value)
-    ]
-    raise RewardError(
-        f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample "
-        f"{response.sample}: "
-        f"expected a finite reward, found {', '.join(faults) or reward.reward}. "
-        f"Completion: {response.completion[:120]!r}"
-    )
+def _stop_at_failure(arm: ArmDefinition, response: Response, reward: Reward) -> None:
+    faults = [f"{name} {part.status}" for name, part in reward.components.items() if failed(part)]
+    if faults:
+        raise RewardError(
+            f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample "
+            f"{response.sample}: expected a finite reward, found {'; '.join(faults)}. Completion: "
+            f"{response.completion[:120]!r}. Mend the reward and begin a new study, or set "
+            "`on_error: none` for the arm to leave such rows without a reward."
+        )
 
 
 def _text(completion: Any) -> str:

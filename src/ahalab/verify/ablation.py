@@ -69,7 +69,9 @@ def _cell(study: Study, outcomes: Outcomes, grader: Grader, cell: Cell) -> dict[
 def _own_score(
     outcomes: Outcomes, grader: Grader, arm: ArmDefinition, answered: tuple[AnswerSet, int]
 ) -> float | None:
-    """Return the mean reward that the arm would pay for the answers."""
+    """Return the mean reward that the arm would pay for the answers; None for an own reward."""
+    if arm.not_loaded:
+        return None
     answers, seed = answered
     prompts = {p.prompt_id: p for p in outcomes.prompts}
     responses = []

@@ -15,7 +15,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.verify.checks import Ledger
-from ahalab.verify.grading import Grade, Put, timed_out
+from ahalab.verify.grading import Grade, Put, clock_decided
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.protocols import answer_paths, protocol_of
 from ahalab.verify.reading import Study
@@ -228,8 +228,8 @@ def _check_grade(study: Study, answers: _Rows, at: tuple[int, Answer], prompt: P
     except ValueError as error:
         ledger["regrade"].fail(answers.file, line, "an answer that can be scored", str(error))
         return False
-    if timed_out(grade.score):
-        ledger["regrade"].note(f"{answers.file}:{line}: the scorer ran out of time here")
+    if clock_decided(grade.score, row.status):
+        ledger["regrade"].note(f"{answers.file}:{line}: the scorer ran out of time")
         return False
     score = grade.score
     expected = (score.strict.outcome, score.lenient.outcome)

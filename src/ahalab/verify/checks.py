@@ -53,6 +53,8 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "regrade": "both scorers give every completion the recorded outcomes and rewards",
         "extract": "the recorded answer is what the scorer extracts",
         "grade.status": "every reward component has the value and status that it gives today",
+        "reward.source": "the code of users' own rewards is what the plan was frozen with",
+        "reward.own": "users' own rewards give the recorded values (with --trust-rewards)",
         "reward.sum": "rewards are the weighted sums of their components",
         "advantage": "advantages are those of the group's rewards",
         "finish": "why a completion ended is what its token ids say",

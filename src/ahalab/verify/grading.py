@@ -9,7 +9,9 @@ from ahalab.scoring.answers import Asked, Score, score_answer
 from ahalab.scoring.components import Response
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import historical_outcome
+from ahalab.scoring.worker import row_decider
 
+TIMEOUT = "error: timeout"
 KEPT = 200_000  # completions whose grade is remembered
 
 
@@ -49,7 +51,7 @@ class Grader:
         if grade is None:
             asked = replace(self.asked, prompt=put.question)
             grade = Grade(
-                score_answer(put.completion, put.gold, put.finish, asked),
+                score_answer(put.completion, put.gold, put.finish, asked, row_decider(asked.task)),
                 historical_outcome(put.completion, put.gold),
                 reflection_markers(put.completion),
             )
@@ -57,7 +59,16 @@ class Grader:
                 self._kept[put] = grade
         return grade
 
-    def response(self, put: Put, *, prompt_id: str, step: int, sample: int, seed: int) -> Response:
+    def response(
+        self,
+        put: Put,
+        *,
+        prompt_id: str,
+        step: int,
+        sample: int,
+        seed: int,
+        completion_ids: tuple[int, ...] = (),
+    ) -> Response:
         """Return what reward components look at.
 
         Raises:
@@ -75,9 +86,11 @@ class Grader:
             score=grade.score,
             historical=grade.historical,
             seed=seed,
+            completion_ids=completion_ids,
         )
 
 
-def timed_out(score: Score) -> bool:
-    """Say whether the clock, and not the text, decided: such an outcome need not repeat."""
-    return "timeout" in score.strict.status or "timeout" in score.lenient.status
+def clock_decided(score: Score, recorded_status: str) -> bool:
+    """Say whether the clock, and not the text, decided, here or there: that need not repeat."""
+    statuses = (score.strict.status, score.lenient.status, recorded_status)
+    return TIMEOUT in statuses

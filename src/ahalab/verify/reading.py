@@ -36,8 +36,9 @@ _NOT_FINITE = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
 class Study:
     """A study under verification: what was read of it is kept, faults go to the ledger."""
 
-    def __init__(self, root: Path, ledger: Ledger) -> None:
+    def __init__(self, root: Path, ledger: Ledger, *, trust_rewards: bool = False) -> None:
         self.root = root
+        self.trust_rewards = trust_rewards
         self.paths = StudyPaths(root)
         self.ledger = ledger
         self._records: dict[Path, Record | None] = {}

@@ -14,12 +14,14 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import RunRecord
 from ahalab.scoring.answers import SCORER_VERSION
-from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
+from ahalab.scoring.arms import ArmDefinition, Reward, score_batch, without_own
+from ahalab.scoring.components import Response
+from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
-from ahalab.statistics.training import advantages_from_rewards
+from ahalab.statistics.training import advantages_from_rewards, handed_rewards
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
-from ahalab.verify.grading import Grade, Grader, Put, timed_out
+from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
 
 ADVANTAGE_TOLERANCE = 1e-3
@@ -127,87 +129,101 @@ def _check_cover(ledger: Ledger, run: RunRows) -> None:
 
 
 def _check_grades(study: Study, run: RunRows) -> None:
+    """Score every completion again, a generation batch at a time, as training did."""
     grader = study.grader
     if grader is None:
         return
-    for line, row in run.rows:
-        prompt = run.prompts.get(row.prompt_id)
-        if prompt is None:
-            continue
-        put = Put(row.completion, prompt.gold, prompt.question, row.finish)
+    arm = without_own(run.arm) if run.arm.not_loaded else run.arm
+    known = [(line, row) for line, row in run.rows if row.prompt_id in run.prompts]
+    for start in range(0, len(known), run.batch_size):
+        batch = known[start : start + run.batch_size]
         try:
-            grade = grader.grade(put)
-            reward = _reward(grader, run, put, row)
+            responses = [_response(grader, run, row) for _, row in batch]
         except ValueError as error:
-            study.ledger["regrade"].fail(
-                run.file, line, "a completion that can be scored", str(error)
-            )
+            what = "completions that can be scored"
+            study.ledger["regrade"].fail(run.file, batch[0][0], what, str(error))
             return
-        if timed_out(grade.score):
-            study.ledger["regrade"].note(f"{run.file}:{line}: the scorer ran out of time here")
-            continue
-        _compare_sum(study.ledger, run, line, row)
-        if run.same_scorers:
-            _compare_grade(study.ledger, run, (line, row), grade)
-            _compare_reward(study.ledger, run, (line, row), reward)
-        else:
-            recorded = (row.historical, row.strict, row.lenient)
-            run.changed_by_version += recorded != _outcomes(grade)
+        rewards = score_batch(arm, responses)
+        for at, response, reward in zip(batch, responses, rewards, strict=True):
+            _compare_row(study.ledger, run, at, response, reward)
 
 
-def _reward(grader: Grader, run: RunRows, put: Put, row: Rollout) -> Reward:
-    response = grader.response(
-        put, prompt_id=row.prompt_id, step=row.step, sample=row.sample, seed=int(run.cell.seed or 0)
+def _response(grader: Grader, run: RunRows, row: Rollout) -> Response:
+    prompt = run.prompts[row.prompt_id]
+    return grader.response(
+        Put(row.completion, prompt.gold, prompt.question, row.finish),
+        prompt_id=row.prompt_id,
+        step=row.step,
+        sample=row.sample,
+        seed=int(run.cell.seed or 0),
+        completion_ids=row.completion_ids,
     )
-    return score_batch(run.arm, [response])[0]
 
 
-def _outcomes(grade: Grade) -> tuple[str, str, str]:
-    return grade.historical, grade.score.strict.outcome, grade.score.lenient.outcome
-
-
-def _compare_grade(ledger: Ledger, run: RunRows, at: tuple[int, Rollout], grade: Grade) -> None:
+def _compare_row(
+    ledger: Ledger, run: RunRows, at: tuple[int, Rollout], response: Response, reward: Reward
+) -> None:
     line, row = at
-    what = f"{row.prompt_id} sample {row.sample}"
+    if clock_decided(response.score, row.status):
+        ledger["regrade"].note(f"{run.file}:{line}: the scorer ran out of time")
+        return
+    _compare_sum(ledger, run, line, row)
+    if run.same_scorers:
+        _compare_grade(ledger, run, at, response)
+        _compare_reward(ledger, run, at, reward)
+    else:
+        recorded = (row.historical, row.strict, row.lenient)
+        run.changed_by_version += recorded != _outcomes(response)
+
+
+def _outcomes(response: Response) -> tuple[str, str, str]:
+    score = response.score
+    return response.historical, score.strict.outcome, score.lenient.outcome
+
+
+def _compare_grade(
+    ledger: Ledger, run: RunRows, at: tuple[int, Rollout], response: Response
+) -> None:
+    line, row = at
+    what, lenient = f"{row.prompt_id} sample {row.sample}", response.score.lenient
     ledger["regrade"].expect(
-        run.file, line, f"{what}: historical, strict, lenient", _outcomes(grade),
+        run.file, line, f"{what}: historical, strict, lenient", _outcomes(response),
         (row.historical, row.strict, row.lenient),
     )  # fmt: skip
-    ledger["regrade"].expect(
-        run.file, line, f"{what}: reflection", grade.reflection, row.reflection
-    )
+    reflection = reflection_markers(row.completion)
+    ledger["regrade"].expect(run.file, line, f"{what}: reflection", reflection, row.reflection)
+    taken = (lenient.extracted, lenient.status)
     ledger["extract"].expect(
-        run.file, line, f"{what}: extracted", grade.score.lenient.extracted, row.extracted
+        run.file, line, f"{what}: extracted and status", taken, (row.extracted, row.status)
     )
 
 
 def _compare_reward(ledger: Ledger, run: RunRows, at: tuple[int, Rollout], reward: Reward) -> None:
     line, row = at
-    expected = {name: (part.value, part.status) for name, part in reward.components.items()}
-    found = {name: (part.value, part.status) for name, part in row.components.items()}
-    ledger["grade.status"].expect(run.file, line, "components", expected, found)
-    if not close(reward.reward, row.reward, 1e-9):
+    for name, part in reward.components.items():
+        found = row.components.get(name)
+        ledger["reward.own" if name in run.arm.own else "grade.status"].expect(
+            run.file, line, f"component {name}", (part.value, part.status),
+            (found.value, found.status) if found else None,
+        )  # fmt: skip
+    names = list(run.arm.components)
+    ledger["grade.status"].expect(run.file, line, "components", names, list(row.components))
+    if not run.arm.not_loaded and not close(reward.reward, row.reward, 1e-9):
         ledger["regrade"].fail(
             run.file, line, f"{row.prompt_id}: reward {reward.reward}", row.reward
         )
 
 
 def _compare_sum(ledger: Ledger, run: RunRows, line: int, row: Rollout) -> None:
-    """Add the recorded components up with the arm's weights."""
-    terms = [
-        weight * value
-        for name, weight in run.arm.components.items()
-        if (part := row.components.get(name)) is not None and (value := part.value) is not None
-    ]
-    total = math.fsum(terms)
-    whole = len(terms) == len(run.arm.components)
-    if whole and close(total, row.reward, 1e-9):
+    """Add the recorded components up with the arm's weights; one without a value has no sum."""
+    parts = [(weight, row.components.get(name)) for name, weight in run.arm.components.items()]
+    terms = [weight * part.value for weight, part in parts if part and part.value is not None]
+    total = math.fsum(terms) if len(terms) == len(parts) else None
+    if close(total, row.reward, 1e-9):
         ledger["reward.sum"].passed()
     else:
-        found = row.reward if whole else f"{row.reward}, and {len(terms)} components with a value"
-        ledger["reward.sum"].fail(
-            run.file, line, f"the sum of {len(run.arm.components)}: {total}", found
-        )
+        what = f"the sum of {len(parts)} components, {len(terms)} with a value: {total}"
+        ledger["reward.sum"].fail(run.file, line, what, row.reward)
 
 
 def _tell_version(ledger: Ledger, run: RunRows) -> None:
@@ -259,11 +275,14 @@ def _check_advantages(ledger: Ledger, run: RunRows) -> None:
 def _expected_advantages(
     group: Sequence[tuple[int, Rollout]], batch: Sequence[tuple[int, Rollout]], scale: str
 ) -> list[float] | None:
-    rewards = [row.reward for _, row in group]
+    rewards = handed_rewards([row.reward for _, row in group])
     expected = advantages_from_rewards(rewards, scale)
     if expected is None and scale == "batch":
         centred = advantages_from_rewards(rewards, "none") or []
-        return [c / (_deviation([row.reward for _, row in batch]) + 1e-4) for c in centred]
+        size = len(group)
+        groups = [batch[start : start + size] for start in range(0, len(batch), size)]
+        handed = [r for g in groups for r in handed_rewards([row.reward for _, row in g])]
+        return [c / (_deviation(handed) + 1e-4) for c in centred]
     return expected
 
 
@@ -280,7 +299,7 @@ def _check_group(
             f"scale_rewards={run.plan.grpo['scale_rewards']}: not known here"
         )
         return
-    rewards = [row.reward for _, row in group]
+    rewards = handed_rewards([row.reward for _, row in group])
     # Float32 rewards differ from ours in the last digit, and a small deviation magnifies that.
     dust = 4 * FLOAT32 * max(abs(r) for r in rewards) / (_deviation(rewards) + 1e-4)
     tolerance = max(ADVANTAGE_TOLERANCE, dust)

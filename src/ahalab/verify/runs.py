@@ -12,18 +12,21 @@ from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
+from ahalab.scoring.own import own_names
 from ahalab.store.fingerprint import base_fingerprint
 from ahalab.store.models import ORGANISM, organism_folder
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.checks import Ledger
 from ahalab.verify.journals import JournalFacts
+from ahalab.verify.own import own_arms
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows, check_rollouts, training_digest
 from ahalab.verify.steps import check_diagnostics, check_steps
 
 NAMES = (
-    "plan.n", "arm.config", "arm.order", "adapter.config", "adapter.arm", "tensor.finite",
-    "adapter.effect", "reward.sum", "advantage", "steps", "diagnostics", "attempts",
+    "plan.n", "reward.source", "reward.own", "arm.config", "arm.order", "adapter.config",
+    "adapter.arm", "tensor.finite", "adapter.effect", "reward.sum", "advantage", "steps",
+    "diagnostics", "attempts",
 )  # fmt: skip
 OWN_TO_A_RUN = ("seed", "data_seed")  # the only fields of the configuration that may differ
 NOT_COMPARED = ("report_to",)  # TRL rewrites it, and it changes no number
@@ -34,11 +37,12 @@ def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: froz
     plan = study.plan
     if plan is not None:
         _check_grid(study, plan)
+        arms = own_arms(study, plan)
         orders: dict[int, tuple[str, list[tuple[int, int, str]]]] = {}
         weights: dict[str, tuple[str, str]] = {}
         first: RunRecord | None = None
         for cell in training_cells(plan):
-            run = _open(study, plan, cell)
+            run = _open(study, plan, cell, arms[str(cell.arm)])
             if run is None:
                 continue
             check_rollouts(study, run, end_ids)
@@ -54,7 +58,7 @@ def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: froz
     study.ledger.close(NAMES)
 
 
-def _open(study: Study, plan: Plan, cell: Cell) -> RunRows | None:
+def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows | None:
     """Read a run's rows; None when it was not begun."""
     paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
     record = study.record(paths.record, RunRecord)
@@ -72,7 +76,7 @@ def _open(study: Study, plan: Plan, cell: Cell) -> RunRows | None:
         cell=cell,
         paths=paths,
         file=study.stored_name(paths.rollouts),
-        arm=definition_of(plan, str(cell.arm)),
+        arm=arm,
         plan=plan,
         record=record,
         prompts={p.prompt_id: p for _, p in study.prompts("train")},
@@ -112,6 +116,8 @@ def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFact
     ledger["adapter.arm"].expect(
         name, None, "components", dict(run.arm.components), record.components
     )
+    rewards = {own: plan.rewards.get(own) for own in own_names(run.arm.components)}
+    ledger["reward.source"].expect(name, None, "rewards", rewards, record.rewards)
     ledger["adapter.arm"].expect(
         name, None, "control", run.cell.arm == plan.control, record.control
     )

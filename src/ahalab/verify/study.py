@@ -28,6 +28,7 @@ def verify_study(
     on_check: Callable[[Check], None] | None = None,
     expected_root: str | None = None,
     expected_plan: str | None = None,
+    trust_rewards: bool = False,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
 
@@ -36,6 +37,8 @@ def verify_study(
         on_check: Called with each check as it ends.
         expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
+
+        trust_rewards: Whether the code of users' own rewards is run.
 
     Returns:
         All checks. Whatever is wrong with the evidence is a failure there, never an exception.
@@ -48,7 +51,7 @@ def verify_study(
             f"{root}: expected the folder of a study, found none. Name a folder in results/."
         )
     ledger = Ledger(on_check)
-    study = Study(root, ledger)
+    study = Study(root, ledger, trust_rewards=trust_rewards)
     check_files(study, expected_root, expected_plan)
     journals = check_journals(study)
     check_prompts(study)
