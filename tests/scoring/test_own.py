@@ -121,7 +121,7 @@ def test_a_reward_that_raises_names_the_row_at_fault() -> None:
     ("function", "status"),
     [
         (lambda completions, **_: [1.0] * min(len(completions), 1), "on the batch: ValueError"),
-        (lambda **_: [], "failed: ValueError: expected 1 values, one a completion, found 0"),
+        (lambda **_: [], "failed: ValueError: expected 1 values, one per completion, found 0"),
         (lambda **_: None, "failed: TypeError"),
         (lambda **_: exit(3), "failed: SystemExit: 3"),
     ],
@@ -169,7 +169,7 @@ def test_names_of_own_rewards(name: str) -> None:
     "name", ["a", "a:", ":b", "a:b:c", "a.:b", ".a:b", "a b:c", "a/b:c", "../a:b", "1a:b", "a:b\n"]
 )
 def test_what_is_no_name_of_an_own_reward(name: str) -> None:
-    with pytest.raises(ValueError, match="package.module:function"):
+    with pytest.raises(ValueError, match=r"package\.module:function"):
         resolve_arm("mine", {name: 1.0})
 
 

@@ -32,7 +32,7 @@ def write(folder: Path, name: str = "my_reward_module.py", text: str = ONE) -> P
 
 def test_a_module_is_found_and_digested_without_being_run(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
-    write(tmp_path, text=f"open({str(ran)!r}, 'w')\n" + ONE)
+    write(tmp_path, text=f"from pathlib import Path\nPath({str(ran)!r}).touch()\n" + ONE)
     source = find_reward("my_reward_module:brief", [tmp_path])
     assert (source.files, source.beside) == (("my_reward_module.py",), True)
     assert len(source.digest) == 71
@@ -154,7 +154,7 @@ def test_arguments_are_checked_before_anything_runs() -> None:
     offered = ("completions", "answer")
     assert accepted_arguments("m:f", takes_all, offered) is None
     assert accepted_arguments("m:f", takes_two, offered) == {"completions", "answer", "bonus"}
-    with pytest.raises(InputError, match="m:f: expected arguments among .*found `labels`"):
+    with pytest.raises(InputError, match=r"m:f: expected arguments among .*found `labels`"):
         accepted_arguments("m:f", takes_unknown, offered)
     with pytest.raises(InputError, match="found `completions`"):
         accepted_arguments("m:f", takes_places, offered)

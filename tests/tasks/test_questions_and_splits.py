@@ -288,3 +288,24 @@ def test_gsm8k_from_the_hub_without_the_extra_says_what_to_do(
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingError, match=r"pip install 'ahalab\[train\]'.*task\.path"):
         load_questions(spec("gsm8k", None), "train")
+
+
+def test_a_jsonl_task_may_hold_countdown_and_its_golds_are_read_as_such(tmp_path: Path) -> None:
+    rows = [
+        {"question": "Make 24 of 4, 6, 1.", "answer": {"numbers": [4, 6, 1], "target": 24}},
+        {"question": "Make 7 of 4, 3.", "answer": {"numbers": [4, 3]}},
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    task = spec("jsonl", tmp_path, scoring="countdown")
+    questions = load_questions(task, "train")
+    assert scoring_task(task) == "countdown"
+    check_golds(questions[:1], scoring_task(task))
+    with pytest.raises(InputError, match=r"train\.jsonl:2: .*numbers"):
+        check_golds(questions, scoring_task(task))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("arithmetic", "gsm8k"), ("gsm8k", "gsm8k"), ("jsonl", "math")]
+)
+def test_a_task_that_does_not_say_how_its_golds_are_read(name: str, kind: str) -> None:
+    assert scoring_task(TaskSpec(name=name, train_prompts=1, eval_prompts=1)) == kind

@@ -295,7 +295,7 @@ def test_a_component_of_ours_that_raises_names_the_row_too(
 
     monkeypatch.setattr(arms, "COMPONENTS", MappingProxyType({**arms.COMPONENTS, "odd": component}))
     logger = make(ArmDefinition("odd_arm", MappingProxyType({"odd": 1.0})))
-    with pytest.raises(RewardError, match="sample 1: .*odd failed: ZeroDivisionError"):
+    with pytest.raises(RewardError, match=r"sample 1: .*odd failed: ZeroDivisionError"):
         score(logger, [RIGHT, WRONG])
 
 

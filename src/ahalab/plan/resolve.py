@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -80,11 +80,16 @@ def resolve(plan: Plan) -> Plan:
     _check_answer_format(plan)
     return replace(
         plan,
+        task=replace(plan.task, scoring=plan.task.scoring or _scoring(plan)),
         arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
         grpo=_ordered(as_declared(grpo, "trl")),
         rewards=_ordered(plan.rewards),
         lora=_ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
     )
+
+
+def _scoring(plan: Plan) -> Literal["gsm8k", "math"]:
+    return "math" if plan.task.name == "jsonl" else "gsm8k"
 
 
 def _check_finite(tree: Any, place: str) -> None:

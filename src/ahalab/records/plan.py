@@ -32,6 +32,8 @@ class TaskSpec(Record, frozen=True, kw_only=True):
     template: str = "{question}"  # user message; {question} is replaced
     question_field: str = "question"  # field names of a jsonl task
     gold_field: str = "answer"
+    scoring: Literal["gsm8k", "math", "countdown"] | None = None  # how golds are read and compared:
+    # plain numbers, mathematics, or numbers and a target; None: numbers, for jsonl mathematics
     max_prompt_tokens: int | None = None  # longer prompts are dropped and listed, never cut
 
 

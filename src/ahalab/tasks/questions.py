@@ -35,7 +35,7 @@ class Question:
 
 def scoring_task(task: TaskSpec) -> str:
     """Return the kind of gold that a task has, as the scorer names it."""
-    return {"arithmetic": "gsm8k", "gsm8k": "gsm8k", "jsonl": "math"}[task.name]
+    return task.scoring or ("math" if task.name == "jsonl" else "gsm8k")
 
 
 def asked_of(task: TaskSpec, answer_format: str) -> Asked:

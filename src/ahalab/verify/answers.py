@@ -192,7 +192,7 @@ def _check_rows(study: Study, answers: _Rows) -> None:
             ledger[check].not_checked(
                 f"{name}: scored by version {answers.protocol.scorer_version}, here is "
                 f"{SCORER_VERSION}; {would_change} of {len(answers.rows)} outcomes would change "
-                "(install that version of ahalab, or run `ahalab rescore`)"
+                "(install that version of ahalab to check)"
             )
 
 

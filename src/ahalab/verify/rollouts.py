@@ -233,7 +233,7 @@ def _tell_version(ledger: Ledger, run: RunRows) -> None:
         ledger[name].not_checked(
             f"{run.cell.name}: scored by versions {made}, here are {SCORER_VERSION} and "
             f"{TRAINING_PARSER_VERSION}; {run.changed_by_version} of {len(run.rows)} outcomes "
-            "would change (install that version of ahalab, or run `ahalab rescore`)"
+            "would change (install that version of ahalab to check)"
         )
 
 
