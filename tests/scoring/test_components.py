@@ -44,6 +44,14 @@ def _of(completion: str, gold: str = "22", **more: object) -> Response:
         ("length", "one two", 1.0, "ok"),
         ("length", "word " * 225, 0.5, "ok"),
         ("length", "word " * 1_000, 0.0, "ok"),
+        # 0.75 + 0.25 cos(pi n / 300) when right, and its negative when not
+        ("length_cosine", "word " * 70 + "\n#### 22", 0.926776695, "ok"),  # 75: cos(pi/4)
+        ("length_cosine", "word " * 145 + "\n#### 22", 0.75, "ok"),  # 150: cos(pi/2)
+        ("length_cosine", "word " * 5_000 + "\n#### 22", 0.5, "ok"),  # held at its end
+        ("length_cosine", "", -1.0, "unparsed"),
+        ("length_cosine", "word " * 70 + "\n#### 21", -0.926776695, "wrong"),
+        ("length_cosine", "word " * 150, -0.75, "unparsed"),
+        ("length_cosine", "word " * 5_000, -0.5, "unparsed"),
         ("repetition", "a b c d e", 0.0, "ok"),
         ("repetition", "a b c d a b c d", -0.2, "ok"),
         ("reflection", HONEST, 0.0, "ok"),
@@ -64,6 +72,29 @@ def test_a_component_pays_what_it_says(
     paid = _pay(component, _of(completion))
     assert paid.status == status
     assert paid.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("gold", "completion", "value"),
+    [
+        ("4", r"\boxed{\frac{3}{4}}", 0.1875),  # 13/4 off, of 4
+        (r"\frac{3}{4}", r"\boxed{\frac{1}{2}}", 0.75),  # a gold below 1: the plain distance
+        (r"\frac{3}{2}", r"\boxed{x = 1.2}", 0.8),  # 0.3 off, of 1.5
+        ("(1, 2)", r"\boxed{(1, 3)}", 0.0),
+        (r"2\sqrt{3}", r"\boxed{2\sqrt{2}}", 0.0),
+    ],
+)
+def test_partial_credit_reads_numbers_in_latex_as_numbers(
+    gold: str, completion: str, value: float
+) -> None:
+    paid = _pay("partial_credit", _of(completion, gold, asked=Asked("boxed", "math")))
+    assert paid == ComponentValue(value, "wrong")
+
+
+def test_partial_credit_pays_no_expression_for_naming_the_target() -> None:
+    gold = '{"numbers": [4, 6, 2], "target": 20}'
+    response = _of("<answer>19</answer>", gold, asked=Asked("answer_tag", "countdown"))
+    assert _pay("partial_credit", response) == ComponentValue(0.0, "wrong")
 
 
 @pytest.mark.parametrize(
@@ -91,10 +122,16 @@ def test_a_truncated_response_earns_nothing_and_says_so() -> None:
         assert _pay(component, cut) == ComponentValue(0.0, "truncated")
 
 
+def test_a_cut_response_is_charged_the_most_by_the_cosine_whatever_it_says() -> None:
+    for text in ("#### 22\nand so on", "#### 22", "word " * 5_000, ""):
+        cut = _of(text, finish="length")
+        assert _pay("length_cosine", cut) == ComponentValue(-1.0, "truncated")
+
+
 def test_an_error_is_none_with_its_status_and_never_a_silent_zero() -> None:
     bad_gold = _of(HONEST, gold="nan")
     for component in ("correct_strict", "correct_lenient", "format_gated", "partial_credit",
-                      "self_correction"):  # fmt: skip
+                      "self_correction", "length_cosine"):  # fmt: skip
         assert _pay(component, bad_gold) == ComponentValue(None, "error: gold")
 
 
