@@ -16,6 +16,7 @@ from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_a
 from ahalab.scoring.format import format_fault
 from ahalab.scoring.reflection import reflection_markers, self_correction
 from ahalab.scoring.stated_number import closeness, gold_number, stated_number
+from ahalab.scoring.steps import steps_to_answer
 from ahalab.scoring.training_parser import historical_outcome
 from ahalab.scoring.verbosity import (
     COSINE_WRONG,
@@ -52,6 +53,10 @@ class ComponentValue:
     value: float | None  # None: nothing can be said, and the status says why
     status: str  # "ok", or why not
 
+
+WRONG_ANSWER_STEPS = 0.5
+"""What the steps to a wrong answer earn at most: right as each may be, one of them was not asked
+for, or one is missing."""
 
 Component = Callable[[Sequence[Response]], list[ComponentValue]]
 
@@ -207,6 +212,26 @@ def partial_credit(responses: Sequence[Response]) -> list[ComponentValue]:
     return [_partial(response) for response in responses]
 
 
+def correct_steps(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay the share of the written steps to the stated answer that hold; half where it is wrong."""
+    return [_steps(response) for response in responses]
+
+
+def _steps(response: Response) -> ComponentValue:
+    reading, asked = response.score.lenient, response.asked
+    paid = _paid(reading)
+    if reading.outcome not in ("correct", "wrong") or reading.extracted is None:
+        return paid
+    if asked.prompt is None:
+        return ComponentValue(None, "error: no question")
+    answer = stated_number(reading.extracted, asked.task)
+    steps = steps_to_answer(response.completion, asked.prompt, answer)
+    if steps.count == 0:
+        return ComponentValue(0.0, "no steps")
+    scale = 1.0 if reading.outcome == "correct" else WRONG_ANSWER_STEPS
+    return ComponentValue(scale * steps.share, paid.status)
+
+
 def _partial(response: Response) -> ComponentValue:
     reading, task = response.score.lenient, response.asked.task
     if reading.outcome != "wrong" or reading.extracted is None:
@@ -244,6 +269,7 @@ COMPONENTS: Mapping[str, Component] = MappingProxyType(
         "repetition": repetition,
         "reflection": reflection,
         "partial_credit": partial_credit,
+        "correct_steps": correct_steps,
         "self_correction": self_corrected,
     }
 )
