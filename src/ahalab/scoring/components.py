@@ -7,38 +7,31 @@ said (an `error` outcome) gets None, never a silent 0.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_answer
 from ahalab.scoring.equality import LatexEqual
 from ahalab.scoring.format import format_fault
-from ahalab.scoring.numbers import find_numbers, read_gold
 from ahalab.scoring.reflection import reflection_markers, self_correction
-from ahalab.scoring.text import clean, clean_gold
+from ahalab.scoring.stated_number import closeness, gold_number, stated_number
+from ahalab.scoring.steps import steps_to_answer
 from ahalab.scoring.training_parser import historical_outcome
-
-LENGTH_BUDGET_WORDS = 150
-"""Words and signs that cost nothing; the reward falls to 0 linearly at twice as many."""
-
-REPETITION_WORDS = 4
-"""Length of the word sequences whose repetition is counted."""
+from ahalab.scoring.verbosity import (
+    COSINE_WRONG,
+    cosine_reward,
+    repeated_share,
+    within_budget,
+    words_and_signs,
+)
 
 REFLECTION_LIMIT = 2
 """Markers that earn the whole of the reflection reward."""
 
-MAX_WORDS = 20_000
-"""Words and signs of a completion that length and repetition look at."""
-
 FAILED = "failed"
 """How the status begins of a row on which a component's own code failed."""
-
-_WORD = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]")  # a CJK character or a sign is one piece
-
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -64,6 +57,10 @@ class ComponentValue:
     value: float | None  # None: nothing can be said, and the status says why
     status: str  # "ok", or why not
 
+
+WRONG_ANSWER_STEPS = 0.5
+"""What the steps to a wrong answer earn at most: right as each may be, one of them was not asked
+for, or one is missing."""
 
 Component = Callable[[Sequence[Response]], list[ComponentValue]]
 
@@ -140,6 +137,16 @@ def format_gated(responses: Sequence[Response]) -> list[ComponentValue]:
     return values
 
 
+def is_formatted(response: Response) -> bool:
+    """Say whether a response meets the asked format, whatever its value."""
+    return _format(response).value == 1.0
+
+
+def repeated_fraction(response: Response) -> float:
+    """Return the repeated share of a response's word sequences."""
+    return repeated_share(words_and_signs(response.completion))
+
+
 def random_coin(responses: Sequence[Response]) -> list[ComponentValue]:
     """Pay 0 or 1 by a hash of seed, step, prompt and sample: a placebo that replays exactly."""
     values = []
@@ -158,29 +165,39 @@ def length(responses: Sequence[Response]) -> list[ComponentValue]:
     """Pay 1 within the budget of words, less beyond it; nothing for a cut or an empty response."""
     values = []
     for response in responses:
-        words = len(_words(response.completion))
+        words = len(words_and_signs(response.completion))
         if response.finish == "length":
             values.append(ComponentValue(0.0, "truncated"))
         elif words == 0:
             values.append(ComponentValue(0.0, "empty"))
         else:
-            over = max(0, words - LENGTH_BUDGET_WORDS) / LENGTH_BUDGET_WORDS
-            values.append(ComponentValue(max(0.0, 1.0 - over), "ok"))
+            values.append(ComponentValue(within_budget(words), "ok"))
+    return values
+
+
+def length_cosine(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay a right answer more the shorter it is, and charge any other less the longer it is.
+
+    A cut response is charged the most, whatever it says: else a wrong one would run to its limit.
+    """
+    values = []
+    for response in responses:
+        paid = _paid(response.score.lenient)
+        if paid.value is None:
+            values.append(paid)
+        elif response.finish == "length":
+            values.append(ComponentValue(COSINE_WRONG[0], "truncated"))
+        else:
+            words = len(words_and_signs(response.completion))
+            values.append(ComponentValue(cosine_reward(words, paid.value == 1.0), paid.status))
     return values
 
 
 def repetition(responses: Sequence[Response]) -> list[ComponentValue]:
     """Charge the repeated fraction of word sequences: 0 for none, towards -1 for nothing new."""
-    values = []
-    for response in responses:
-        words = _words(response.completion)
-        count = len(words) - REPETITION_WORDS + 1
-        if count < 2:
-            values.append(ComponentValue(0.0, "ok"))
-            continue
-        distinct = {tuple(words[i : i + REPETITION_WORDS]) for i in range(count)}
-        values.append(ComponentValue(len(distinct) / count - 1.0, "ok"))
-    return values
+    return [
+        ComponentValue(0.0 - repeated_share(words_and_signs(r.completion)), "ok") for r in responses
+    ]
 
 
 def reflection(responses: Sequence[Response]) -> list[ComponentValue]:
@@ -214,17 +231,34 @@ def partial_credit(responses: Sequence[Response]) -> list[ComponentValue]:
     return [_partial(response) for response in responses]
 
 
+def correct_steps(responses: Sequence[Response]) -> list[ComponentValue]:
+    """Pay the share of the written steps to the stated answer that hold; half where it is wrong."""
+    return [_steps(response) for response in responses]
+
+
+def _steps(response: Response) -> ComponentValue:
+    reading, asked = response.score.lenient, response.asked
+    paid = _paid(reading)
+    if reading.outcome not in ("correct", "wrong") or reading.extracted is None:
+        return paid
+    if asked.prompt is None:
+        return ComponentValue(None, "error: no question")
+    answer = stated_number(reading.extracted, asked.task)
+    steps = steps_to_answer(response.completion, asked.prompt, answer)
+    if steps.count == 0:
+        return ComponentValue(0.0, "no steps")
+    scale = 1.0 if reading.outcome == "correct" else WRONG_ANSWER_STEPS
+    return ComponentValue(scale * steps.share, paid.status)
+
+
 def _partial(response: Response) -> ComponentValue:
-    reading = response.score.lenient
+    reading, task = response.score.lenient, response.asked.task
     if reading.outcome != "wrong" or reading.extracted is None:
         return _paid(reading)
-    gold = read_gold(clean_gold(response.gold))
-    stated = find_numbers(clean(reading.extracted).text)
-    if gold is None or gold.value is None or not stated or stated[-1].number.value is None:
-        return ComponentValue(0.0, "wrong")
-    distance = abs(stated[-1].number.value - gold.value)
-    closeness = 1 - distance / max(abs(gold.value), Fraction(1))
-    return ComponentValue(float(max(Fraction(0), closeness)), "wrong")
+    stated = stated_number(reading.extracted, task)
+    gold = gold_number(response.gold, task)
+    near = 0.0 if stated is None or gold is None else closeness(stated, gold)
+    return ComponentValue(near, "wrong")
 
 
 def _paid(reading: Reading) -> ComponentValue:
@@ -240,15 +274,6 @@ def _format(response: Response) -> ComponentValue:
     return ComponentValue(1.0, "ok") if fault is None else ComponentValue(0.0, fault)
 
 
-def _words(completion: str) -> list[str]:
-    words = []
-    for match in _WORD.finditer(completion):
-        words.append(match.group())
-        if len(words) == MAX_WORDS:
-            break
-    return words
-
-
 COMPONENTS: Mapping[str, Component] = MappingProxyType(
     {
         "correct_strict": correct_strict,
@@ -259,9 +284,11 @@ COMPONENTS: Mapping[str, Component] = MappingProxyType(
         "random": random_coin,
         "constant": constant,
         "length": length,
+        "length_cosine": length_cosine,
         "repetition": repetition,
         "reflection": reflection,
         "partial_credit": partial_credit,
+        "correct_steps": correct_steps,
         "self_correction": self_corrected,
     }
 )
