@@ -24,7 +24,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "scoring": ("records.terms",),
     "statistics": ("records",),
     "store": ("records", "errors"),
-    "plan": ("records", "scoring", "errors"),
+    "plan": ("records", "scoring", "statistics.alarms", "errors"),
     "tasks": ("records", "scoring", "store", "plan", "errors", "organism.world"),
     "organism": ("errors", "records", "scoring", "store"),
     **dict.fromkeys(STAGES, LOWER),

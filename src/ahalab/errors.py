@@ -54,3 +54,7 @@ class CheckFailedError(AhaLabError):
     """A verification did not pass."""
 
     exit_code = 1
+
+
+class AlarmError(CheckFailedError):
+    """A run was stopped by an alarm that its plan names."""

@@ -33,6 +33,9 @@ class Made:
     finish: Finish = "eos"
     tokens: int = 4
     text: str | None = None
+    formatted: bool = True
+    repetition: float = 0.0
+    other: float | None = 0.5  # value of a second component
 
 
 def rollouts(groups: Sequence[Sequence[Made]], step: int = 0) -> list[Rollout]:
@@ -45,7 +48,10 @@ def rollouts(groups: Sequence[Sequence[Made]], step: int = 0) -> list[Rollout]:
             completion=made.text if made.text is not None else f"{group} {sample}",
             completion_ids=(1,) * made.tokens,
             finish=made.finish,
-            components={"correct_strict": ComponentRow(value=made.reward, status="ok")},
+            components={
+                "correct_strict": ComponentRow(value=made.reward, status="ok"),
+                "other": ComponentRow(value=made.other, status="ok"),
+            },
             reward=made.reward,
             advantage=made.advantage,
             historical=made.historical,
@@ -53,6 +59,8 @@ def rollouts(groups: Sequence[Sequence[Made]], step: int = 0) -> list[Rollout]:
             lenient=made.lenient,
             status="ok",
             extracted=None,
+            formatted=made.formatted,
+            repetition=made.repetition,
             reflection=("wait",) if made.text and "wait" in made.text else (),
         )
         for group, members in enumerate(groups)
@@ -178,7 +186,13 @@ def test_the_figures_of_a_step_by_hand() -> None:
     assert (found["all_right_fraction"], found["all_wrong_fraction"]) == (0.0, 0.5)
     assert (found["strict_fraction"], found["lenient_fraction"]) == (0.25, 0.5)
     assert found["historical_fraction"] == 0.75
-    assert found["components"] == {"correct_strict": 0.5}
+    assert found["components"] == {"correct_strict": 0.5, "other": 0.5}
+    assert found["mixed_fraction"] == 0.5  # the first group
+    assert found["paid_though_wrong_fraction"] == 0.25  # the fourth
+    assert found["unpaid_though_right_fraction"] == 0.0
+    assert found["formatted_fraction"] == 1.0
+    assert found["repetition_mean"] == 0.0
+    assert found["unrewarded_fraction"] == 0.0
     assert found["truncated_fraction"] == 0.25
     assert found["length_mean_tokens"] == 6.0
     assert (found["length_right_tokens"], found["length_wrong_tokens"]) == (4.0, 8.0)

@@ -210,6 +210,8 @@ def rollout_row() -> bytes:
             lenient="correct",
             status="ok",
             extracted=None,
+            formatted=True,
+            repetition=0.0,
             reflection=(),
         )
     )

@@ -34,6 +34,7 @@ from ahalab.records.run import Alarm, Attempt, RunRecord
 from ahalab.records.step import Step
 from ahalab.records.terms import Metric, Outcome
 from ahalab.scoring.arms import resolve_arm
+from ahalab.statistics.diagnostics import TRENDS
 from ahalab.store.layout import StudyPaths
 from ahalab.store.rows import RowFile, write_rows
 
@@ -202,7 +203,9 @@ def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
             unrewarded_fraction=0.0, reward_std=0.4,
             zero_variance_fraction=near(0.1 + rise * grown, 0.05), all_right_fraction=0.02,
             all_wrong_fraction=0.1, strict_fraction=strict, lenient_fraction=lenient,
-            historical_fraction=historical, components=dict.fromkeys(names, reward),
+            historical_fraction=historical, formatted_fraction=near(0.6 + 0.2 * grown),
+            mixed_fraction=None, repetition_mean=0.02, paid_though_wrong_fraction=0.061,
+            unpaid_though_right_fraction=0.012, components=dict.fromkeys(names, reward),
             truncated_fraction=near(0.05, 0.015), length_mean_tokens=round(34 + 4 * grown +
             dice.gauss(0, 0.8), 4), length_right_tokens=31.0, length_wrong_tokens=37.0,
             unique_completions=6.5, scorer_disagreement_fraction=0.05,
@@ -212,19 +215,21 @@ def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
 
 def _diagnostics(arm: str, seed: int, steps: list[Step], alarms: tuple[Alarm, ...]) -> Diagnostics:
     def over(name: str) -> Trend:
-        values = [getattr(step, name) for step in steps]
+        values = [value for step in steps if (value := getattr(step, name)) is not None]
+        if not values:
+            return Trend(first=None, last=None)
         return Trend(first=fmean(values[:12]), last=fmean(values[-12:]))
 
     return Diagnostics(
         rules_version="1",
-        arm=arm, seed=seed, steps=60, rollouts=7680, reward=over("reward_mean"),
-        strict=over("strict_fraction"), lenient=over("lenient_fraction"),
-        historical=over("historical_fraction"), truncated=over("truncated_fraction"),
-        length_tokens=over("length_mean_tokens"), entropy=over("entropy"),
+        arm=arm, seed=seed, steps=60, rollouts=7680,
+        **{name: over(figure) for name, figure in TRENDS.items()},
+        entropy_slope=-0.002, component_correlations={}, all_right_fraction=0.1,
+        all_wrong_fraction=0.2, mixed_fraction=0.7, unrewarded_fraction=0.0, spikes=(),
         components={name: over("reward_mean") for name in steps[0].components},
         zero_variance_fraction=fmean(s.zero_variance_fraction or 0.0 for s in steps),
         paid_though_wrong_fraction=0.061, unpaid_though_right_fraction=0.012,
-        wrong_advantage_fraction=None if arm == "correctness" else 0.34, reflection_fraction=0.081,
+        wrong_advantage_fraction=None if arm == "correctness" else 0.34,
         adapter_effect_norm=3.1842, alarms=alarms,
     )  # fmt: skip
 

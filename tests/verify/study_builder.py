@@ -27,7 +27,7 @@ from ahalab.records.terms import Finish
 from ahalab.report.html import write_report
 from ahalab.scoring.answers import SCORER_VERSION, score_answer
 from ahalab.scoring.arms import resolve_arm, score_batch
-from ahalab.scoring.components import make_response
+from ahalab.scoring.components import is_formatted, make_response, repeated_fraction
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.diagnostics import diagnose
@@ -203,6 +203,8 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
                     lenient=response.score.lenient.outcome,
                     status=response.score.lenient.status,
                     extracted=response.score.lenient.extracted,
+                    formatted=is_formatted(response),
+                    repetition=repeated_fraction(response),
                     reflection=reflection_markers(w.text),
                 )
             )

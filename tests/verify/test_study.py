@@ -180,7 +180,7 @@ def test_another_scorer_version_is_not_checked_and_says_how_many_outcomes_change
     found = by_name(verify_study(study))
     assert found["regrade"].status == "not checked"
     assert "1 of 32 outcomes would change" in found["regrade"].note
-    assert "ahalab rescore" in found["regrade"].note
+    assert "install that version" in found["regrade"].note
 
 
 def test_the_owner_who_hides_a_missing_arm_fails_and_who_tells_is_incomplete(study: Path) -> None:

@@ -15,6 +15,7 @@ from ahalab.analyze.sentences import points as signed
 from ahalab.analyze.sentences import probability
 from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
+from ahalab.statistics.diagnostics import TRENDS
 
 if TYPE_CHECKING:
     from ahalab.verify.checks import Check, Verification
@@ -189,8 +190,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         return "-" if value is None else f"{value:.3f}"
 
     table = _table(("",), ("first fifth", "last fifth"))
-    names = ("reward", "strict", "lenient", "historical", "truncated", "length_tokens", "entropy")
-    trends = {name: getattr(diagnostics, name) for name in names}
+    trends = {name: getattr(diagnostics, name) for name in TRENDS}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
         table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
@@ -198,10 +198,19 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     shares = _table(("whole run",), ("",))
     for label, value in (
         ("groups without a difference in reward", diagnostics.zero_variance_fraction),
+        ("groups all right", diagnostics.all_right_fraction),
+        ("groups mixed", diagnostics.mixed_fraction),
+        ("groups all wrong", diagnostics.all_wrong_fraction),
+        ("rollouts without a reward", diagnostics.unrewarded_fraction),
         ("positive advantage on wrong answers", diagnostics.wrong_advantage_fraction),
         ("training parser correct, scorer not", diagnostics.paid_though_wrong_fraction),
         ("scorer correct, training parser not", diagnostics.unpaid_though_right_fraction),
-        ("rollouts with a reflection marker", diagnostics.reflection_fraction),
+        ("entropy, change per step", diagnostics.entropy_slope),
+        *(
+            (f"correlation of {one} and {other}", r)
+            for one, row in diagnostics.component_correlations.items()
+            for other, r in row.items()
+        ),
         ("norm of the adapter's effect", diagnostics.adapter_effect_norm),
     ):
         shares.add_row(label, number(value))

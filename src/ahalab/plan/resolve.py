@@ -15,6 +15,7 @@ from ahalab.records.plan import Plan
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
 from ahalab.scoring.own import own_names
+from ahalab.statistics.alarms import ALARMS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -76,6 +77,7 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
     grpo = _resolve_grpo(plan)
+    _check_stop_on(plan)
     _check_evaluation(plan)
     _check_answer_format(plan)
     return replace(
@@ -153,6 +155,12 @@ def _check_rewards(plan: Plan) -> None:
                 f"rewards.{name}: expected sha256: and 64 hex digits, found {digest[:80]!r}. "
                 "Drop the key; it is filled in when the study is frozen."
             )
+
+
+def _check_stop_on(plan: Plan) -> None:
+    for name in plan.stop_on:
+        if name not in ALARMS:
+            raise PlanError(f"stop_on: {unknown_name('alarm', name, ALARMS)}")
 
 
 def _check_answer_format(plan: Plan) -> None:

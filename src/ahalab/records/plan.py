@@ -89,6 +89,7 @@ class Plan(Record, frozen=True, kw_only=True):
     seeds: tuple[int, ...]
     rewards: dict[str, str] = msgspec.field(default_factory=dict)  # own reward -> digest of its
     # source; filled in when the study is frozen
+    stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
     grpo: dict[str, Any]  # fields of TRL's GRPOConfig
     lora: dict[str, Any]  # fields of PEFT's LoraConfig
     evaluation: EvaluationSpec

@@ -35,4 +35,6 @@ class Rollout(Record, frozen=True, kw_only=True):
     lenient: Outcome  # evaluation scorer, wherever clearly stated
     status: str  # of the lenient reading: "ok", or why there is no verdict on a value
     extracted: str | None  # what the evaluation scorer took as the answer
+    formatted: bool  # the asked answer format is met, whatever the value
+    repetition: float  # repeated share of its sequences of four words
     reflection: tuple[str, ...]  # reflection markers found

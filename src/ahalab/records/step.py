@@ -30,16 +30,21 @@ class Step(Record, frozen=True, kw_only=True):
     zero_variance_fraction: float | None  # groups whose rewards are all equal
     all_right_fraction: float | None  # groups, by the evaluation scorer, strict
     all_wrong_fraction: float | None
+    mixed_fraction: float | None
     strict_fraction: float | None  # rollouts correct
     lenient_fraction: float | None
     historical_fraction: float | None
+    formatted_fraction: float | None  # rollouts that meet the asked format
     components: dict[str, float | None]  # mean per component
     truncated_fraction: float | None
     length_mean_tokens: float | None
     length_right_tokens: float | None  # mean over rollouts correct by the lenient reading
     length_wrong_tokens: float | None
     unique_completions: float | None  # mean distinct completions per group
+    repetition_mean: float | None  # repeated share of word sequences
     scorer_disagreement_fraction: float | None  # training parser against evaluation scorer (strict)
+    paid_though_wrong_fraction: float | None  # training parser correct, lenient reading not
+    unpaid_though_right_fraction: float | None
     wrong_advantage_fraction: float | None  # share of positive advantage that fell on wrong answers
     reflection_fraction: float | None
 

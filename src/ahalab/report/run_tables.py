@@ -49,7 +49,7 @@ def diagnostics_table(study: Study) -> Table:
                 Cell(percent(d.paid_though_wrong_fraction)),
                 Cell(percent(d.unpaid_though_right_fraction)),
                 Cell(percent(d.wrong_advantage_fraction)),
-                Cell(percent(d.reflection_fraction)),
+                Cell(trend(d.reflection.first, d.reflection.last, share=True)),
                 Cell(number(d.adapter_effect_norm)),
             )
         )

@@ -33,6 +33,7 @@ REFLECTION_LIMIT = 2
 FAILED = "failed"
 """How the status begins of a row on which a component's own code failed."""
 
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """What a component may look at."""

@@ -7,6 +7,7 @@ import statistics as stdlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ahalab.records.diagnostics import Spike, Trend
 from ahalab.records.rollout import Rollout
@@ -88,7 +89,8 @@ def find_spikes(steps: Sequence[Step], groups: Sequence[Sequence[Rollout]]) -> t
     for group in groups:
         prompts.setdefault(group[0].step, []).append(group[0].prompt_id)
     found = []
-    for name in ("grad_norm", "kl"):
+    figures: tuple[Literal["grad_norm", "kl"], ...] = ("grad_norm", "kl")
+    for name in figures:
         before: list[float] = []
         made = 0
         for step in steps:
@@ -101,7 +103,8 @@ def find_spikes(steps: Sequence[Step], groups: Sequence[Sequence[Rollout]]) -> t
                 found.append(
                     Spike(
                         figure=name, step=step.step, value=value,
-                        median_before=stdlib.median(typical), prompt_ids=tuple(prompts.get(made, ())),
+                        median_before=stdlib.median(typical),
+                        prompt_ids=tuple(prompts.get(made, ())),
                     )
                 )  # fmt: skip
             before.append(value)

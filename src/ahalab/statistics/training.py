@@ -42,6 +42,16 @@ def zero_variance(group: Sequence[Rollout]) -> bool:
     return not rewards or max(rewards) - min(rewards) <= SAME_REWARD
 
 
+def all_right(group: Sequence[Rollout]) -> bool:
+    """Say whether every answer of a group is right, by the evaluation scorer, strict."""
+    return all(r.strict == "correct" for r in group)
+
+
+def all_wrong(group: Sequence[Rollout]) -> bool:
+    """Say whether no answer of a group is right, by the evaluation scorer, strict."""
+    return not any(r.strict == "correct" for r in group)
+
+
 def handed_rewards(rewards: Sequence[float | None]) -> list[float]:
     """Return what a trainer is handed for one group, since it can't be handed an unknown.
 
@@ -127,17 +137,22 @@ def step_figures(rollouts: Sequence[Rollout]) -> dict[str, Any]:
         if centre is None
         else math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / len(rewards)),
         "zero_variance_fraction": mean(float(zero_variance(g)) for g in groups),
-        "all_right_fraction": mean(float(all(r.strict == "correct" for r in g)) for g in groups),
-        "all_wrong_fraction": mean(float(all(r.strict != "correct" for r in g)) for g in groups),
+        "all_right_fraction": mean(float(all_right(g)) for g in groups),
+        "all_wrong_fraction": mean(float(all_wrong(g)) for g in groups),
+        "mixed_fraction": mean(float(not all_right(g) and not all_wrong(g)) for g in groups),
         "strict_fraction": fraction(rollouts, lambda r: r.strict == "correct"),
         "lenient_fraction": fraction(rollouts, lambda r: r.lenient == "correct"),
         "historical_fraction": fraction(rollouts, lambda r: r.historical == "correct"),
+        "formatted_fraction": fraction(rollouts, lambda r: r.formatted),
         "components": components,
         "truncated_fraction": fraction(rollouts, lambda r: r.finish == "length"),
         "length_mean_tokens": mean(float(n) for n, _ in lengths),
         "length_right_tokens": mean(float(n) for n, right in lengths if right),
         "length_wrong_tokens": mean(float(n) for n, right in lengths if not right),
         "unique_completions": mean(float(len({r.completion for r in g})) for g in groups),
+        "repetition_mean": mean(r.repetition for r in rollouts),
+        "paid_though_wrong_fraction": fraction(rollouts, paid_though_wrong),
+        "unpaid_though_right_fraction": fraction(rollouts, unpaid_though_right),
         "scorer_disagreement_fraction": fraction(
             rollouts, lambda r: (r.historical == "correct") != (r.strict == "correct")
         ),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ahalab.errors import InputError, PlanError
+from ahalab.errors import AlarmError, InputError, PlanError
 from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.journal import JournalAttempt
@@ -50,6 +50,7 @@ from ahalab.train.trl_compat import (
     grpo_config,
 )
 
+LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
 Progress = Callable[[Step], None]
 
 
@@ -183,6 +184,8 @@ class _Session:
             self._seal_left_open(checkpoint)
             return
         self._clear_unsound(checkpoint)
+        if checkpoint is not None:
+            self._stop_at_alarm()
         with (
             RowWriter[Rollout](self.files.rollouts) as rollouts,
             RowWriter[Step](self.files.steps) as steps,
@@ -201,6 +204,28 @@ class _Session:
                 trainer.train(resume_from_checkpoint=resume)
             for writer in writers.values():
                 writer.seal()
+
+    def _stop_at_alarm(self) -> None:
+        """End a run that raises an alarm which the plan names.
+
+        Raises:
+            AlarmError: It does, with evidence and remedy.
+        """
+        if not self.plan.stop_on:
+            return
+        steps, rollouts = self._rows()
+        if len(steps) < LEAST_STEPS_TO_STOP:
+            return
+        for alarm in diagnose(self.arm.name, self.seed, steps, rollouts, None).alarms:
+            if alarm.name in self.plan.stop_on:
+                raise AlarmError(
+                    f"{self.run.name}, step {len(steps)}: stopped by the alarm {alarm.name}, which "
+                    f"the plan's stop_on names: {alarm.evidence}. Try: {alarm.remedy}."
+                )
+
+    def _rows(self) -> tuple[list[Step], list[Rollout]]:
+        steps = [row for _, row in read_rows(self.run.steps, Step)]
+        return steps, [row for _, row in read_rows(self.run.rollouts, Rollout)]
 
     def _seal_left_open(self, checkpoint: Checkpoint) -> None:
         """Seal what a kill between the last checkpoint and the end left open."""
@@ -272,6 +297,7 @@ class _Session:
                 plan_digest=self.plan_digest,
                 base_digest=self.base_digest,
                 on_step=on_step,
+                on_checkpoint=self._stop_at_alarm,
             )
         )
         return trainer
@@ -290,8 +316,7 @@ class _Session:
 
         save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
         attempts = self._attempts()
-        rollouts = [row for _, row in read_rows(self.run.rollouts, Rollout)]
-        steps = [row for _, row in read_rows(self.run.steps, Step)]
+        steps, rollouts = self._rows()
         self._reconcile(rollouts, steps)
         if pilot is not None:
             pilot.require_same_order(rollouts, self.run.rollouts)

@@ -17,7 +17,12 @@ from ahalab.records.rollout import ComponentRow, Rollout
 from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, Reward, failed, score_batch
-from ahalab.scoring.components import Response, make_response
+from ahalab.scoring.components import (
+    Response,
+    is_formatted,
+    make_response,
+    repeated_fraction,
+)
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.worker import row_decider
 from ahalab.statistics.training import handed_rewards
@@ -171,6 +176,8 @@ def _rollout(pending: Pending, i: int, advantage: float) -> Rollout:
         lenient=response.score.lenient.outcome,
         status=response.score.lenient.status,
         extracted=response.score.lenient.extracted,
+        formatted=is_formatted(response),
+        repetition=repeated_fraction(response),
         reflection=reflection_markers(response.completion),
     )
 

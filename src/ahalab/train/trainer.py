@@ -84,6 +84,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         plan_digest: str,
         base_digest: str,
         on_step: Callable[[Step], None],
+        on_checkpoint: Callable[[], None],
     ) -> None:
         self.logger = logger
         self.steps = steps
@@ -92,6 +93,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.plan_digest = plan_digest
         self.base_digest = base_digest
         self.on_step = on_step
+        self.on_checkpoint = on_checkpoint
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
 
@@ -129,6 +131,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
             files=file_digests(folder_of(self.checkpoints, step)),
         )
         mark(self.checkpoints, checkpoint)
+        self.on_checkpoint()
 
 
 def _trainer_figures(logs: dict[str, Any]) -> dict[str, Any]:

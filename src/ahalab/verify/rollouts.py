@@ -15,7 +15,7 @@ from ahalab.records.rollout import Rollout
 from ahalab.records.run import RunRecord
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition, Reward, score_batch, without_own
-from ahalab.scoring.components import Response
+from ahalab.scoring.components import Response, is_formatted, repeated_fraction
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.training import advantages_from_rewards, handed_rewards
@@ -190,8 +190,11 @@ def _compare_grade(
         run.file, line, f"{what}: historical, strict, lenient", _outcomes(response),
         (row.historical, row.strict, row.lenient),
     )  # fmt: skip
-    reflection = reflection_markers(row.completion)
-    ledger["regrade"].expect(run.file, line, f"{what}: reflection", reflection, row.reflection)
+    ledger["regrade"].expect(
+        run.file, line, f"{what}: formatted, repetition, reflection",
+        (is_formatted(response), repeated_fraction(response), reflection_markers(row.completion)),
+        (row.formatted, row.repetition, row.reflection),
+    )  # fmt: skip
     taken = (lenient.extracted, lenient.status)
     ledger["extract"].expect(
         run.file, line, f"{what}: extracted and status", taken, (row.extracted, row.status)
