@@ -163,7 +163,8 @@ def _write_run(paths: StudyPaths, plan: Plan, arm: str, seed: int) -> None:
 def _run_record(plan: Plan, arm: str, seed: int, alarms: tuple[Alarm, ...]) -> RunRecord:
     return RunRecord(
         plan_digest=digest(plan), arm=arm, control=arm == plan.control,
-        components=dict(resolve_arm(arm).components), rewards={}, seed=seed, like=None,
+        components=dict(resolve_arm(arm).components), rewards={}, lean_step="on", seed=seed,
+        like=None,
         requested_grpo={}, effective_grpo={}, effective_lora={}, model_id="organism",
         model_revision=None,
         base_digest=digest_bytes(b"base"), tokenizer_digest=digest_bytes(b"tokenizer"),

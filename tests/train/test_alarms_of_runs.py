@@ -129,7 +129,9 @@ def test_an_alarm_that_the_plan_names_ends_the_run_and_keeps_what_was_written(
     warm: WarmLab, tmp_path: Path
 ) -> None:
     faulty = Faulty(
-        grpo="max_completion_length: 4\n  save_steps: 2", steps=20, more="stop_on: [truncation]"
+        grpo="max_completion_length: 4\n  save_steps: 2",
+        steps=20,
+        more="training: {stop_on: [truncation]}",
     )
     run, said = train(warm, tmp_path, faulty, code=1)
     assert "arms/mine/seed-1, step 6: stopped by the alarm truncation" in said

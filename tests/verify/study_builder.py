@@ -262,7 +262,7 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
     effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
     record = RunRecord(
         plan_digest=digest(plan), arm=arm.name, control=arm.name == plan.control,
-        components=dict(arm.components), rewards={}, seed=int(cell.seed or 0),
+        components=dict(arm.components), rewards={}, lean_step="on", seed=int(cell.seed or 0),
         like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},

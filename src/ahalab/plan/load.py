@@ -17,7 +17,15 @@ from ahalab.errors import PlanError
 from ahalab.plan.fields import suggestion
 from ahalab.plan.resolve import resolve
 from ahalab.records.base import digest, encode, to_plain
-from ahalab.records.plan import AnalysisSpec, ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec
+from ahalab.records.plan import (
+    AnalysisSpec,
+    ArmSpec,
+    EvaluationSpec,
+    ModelSpec,
+    Plan,
+    TaskSpec,
+    TrainingSpec,
+)
 
 MAX_PLAN_BYTES = 1 << 16
 SURROGATE = re.compile("[\ud800-\udfff]")  # an escape can write one, no file can hold it
@@ -29,6 +37,7 @@ STRUCTS = {
     "model": ModelSpec,
     "task": TaskSpec,
     "arms": ArmSpec,
+    "training": TrainingSpec,
     "evaluation": EvaluationSpec,
     "analysis": AnalysisSpec,
 }

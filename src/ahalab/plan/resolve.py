@@ -158,9 +158,9 @@ def _check_rewards(plan: Plan) -> None:
 
 
 def _check_stop_on(plan: Plan) -> None:
-    for name in plan.stop_on:
+    for name in plan.training.stop_on:
         if name not in ALARMS:
-            raise PlanError(f"stop_on: {unknown_name('alarm', name, ALARMS)}")
+            raise PlanError(f"training.stop_on: {unknown_name('alarm', name, ALARMS)}")
 
 
 def _check_answer_format(plan: Plan) -> None:

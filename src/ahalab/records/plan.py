@@ -49,6 +49,14 @@ class ArmSpec(Record, frozen=True, kw_only=True):
     # stop the run, or leave the row without a reward and out of its group's comparison
 
 
+class TrainingSpec(Record, frozen=True, kw_only=True):
+    """What our trainer does beside TRL's configuration."""
+
+    lean_step: bool = True  # leave rows of advantage 0 and padding out of the training pass
+    zero_dead_groups: bool = False  # groups of equal rewards get advantages of exactly 0
+    stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
+
+
 class EvaluationSpec(Record, frozen=True, kw_only=True):
     """How base and adapters answer the evaluation questions."""
 
@@ -89,7 +97,7 @@ class Plan(Record, frozen=True, kw_only=True):
     seeds: tuple[int, ...]
     rewards: dict[str, str] = msgspec.field(default_factory=dict)  # own reward -> digest of its
     # source; filled in when the study is frozen
-    stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
+    training: TrainingSpec = TrainingSpec()
     grpo: dict[str, Any]  # fields of TRL's GRPOConfig
     lora: dict[str, Any]  # fields of PEFT's LoraConfig
     evaluation: EvaluationSpec

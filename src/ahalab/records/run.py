@@ -36,6 +36,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
     like: str | None  # the pilot whose prompts, order and configuration this run reuses
     requested_grpo: dict[str, Any]  # as the plan asked
     effective_grpo: dict[str, Any]  # every field of GRPOConfig as TRL held it
+    lean_step: str  # "on", or why every row entered the training pass
     effective_lora: dict[str, Any]
     model_id: str
     model_revision: str | None

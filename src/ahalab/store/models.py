@@ -104,6 +104,14 @@ def load_model(spec: ModelSpec, folder: Path) -> Any:
     return model.to(spec.device)
 
 
+def has_experts(folder: Path) -> bool:
+    """Say whether a model routes to experts, so that its routers have a loss of their own."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return hasattr(config.get_text_config(), "output_router_logits")
+
+
 def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     """Return every token id that ends a completion."""
     configured = model.generation_config.eos_token_id

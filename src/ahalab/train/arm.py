@@ -32,7 +32,13 @@ from ahalab.store.fingerprint import (
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.models import end_ids, load_model, quiet_libraries, resolve_model
+from ahalab.store.models import (
+    end_ids,
+    has_experts,
+    load_model,
+    quiet_libraries,
+    resolve_model,
+)
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.store.versions import git_commit, versions
@@ -48,6 +54,7 @@ from ahalab.train.trl_compat import (
     effective_config,
     effective_lora,
     grpo_config,
+    lean_step_of,
 )
 
 LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
@@ -164,6 +171,8 @@ class _Session:
         self.checkpoints = paths.work / "checkpoints" / run.name
         with quiet_libraries():
             self.config = grpo_config(plan, seed, self.checkpoints)
+            experts = has_experts(self.model)
+        self.lean_step = lean_step_of(plan.training, self.config, experts=experts, processes=1)
         self.tokenizer = load_tokenizer(self.model)
         self.steps_planned = int(plan.grpo["max_steps"])
 
@@ -211,16 +220,16 @@ class _Session:
         Raises:
             AlarmError: It does, with evidence and remedy.
         """
-        if not self.plan.stop_on:
+        if not self.plan.training.stop_on:
             return
         steps, rollouts = self._rows()
         if len(steps) < LEAST_STEPS_TO_STOP:
             return
         for alarm in diagnose(self.arm.name, self.seed, steps, rollouts, None).alarms:
-            if alarm.name in self.plan.stop_on:
+            if alarm.name in self.plan.training.stop_on:
                 raise AlarmError(
                     f"{self.run.name}, step {len(steps)}: stopped by the alarm {alarm.name}, which "
-                    f"the plan's stop_on names: {alarm.evidence}. Try: {alarm.remedy}."
+                    f"the plan's training.stop_on names: {alarm.evidence}. Try: {alarm.remedy}."
                 )
 
     def _rows(self) -> tuple[list[Step], list[Rollout]]:
@@ -277,6 +286,8 @@ class _Session:
         with quiet_libraries():
             trainer = RecordedTrainer(
                 logger=logger,
+                lean_step=self.lean_step == "on",
+                zero_dead_groups=self.plan.training.zero_dead_groups,
                 model=model,
                 args=self.config,
                 train_dataset=Dataset.from_list(rows),
@@ -333,6 +344,7 @@ class _Session:
             like=pilot.name if pilot else None,
             requested_grpo=self.plan.grpo,
             effective_grpo=effective_config(self.config),
+            lean_step=self.lean_step,
             effective_lora=effective_lora(LoraConfig(**self.plan.lora, task_type="CAUSAL_LM")),
             model_id=self.plan.model.id,
             model_revision=self.plan.model.revision,

@@ -25,7 +25,7 @@ from ahalab.scoring.components import (
 )
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.worker import row_decider
-from ahalab.statistics.training import handed_rewards
+from ahalab.statistics.training import SAME_REWARD, handed_rewards
 from ahalab.store.rows import RowWriter
 
 FLOAT32_TOLERANCE = 1e-5  # the trainer holds rewards as float32
@@ -117,6 +117,27 @@ class ResponseLogger:
 
     def _finish(self, ids: Sequence[int]) -> Finish:
         return "eos" if len(ids) > 0 and ids[-1] in self.end_ids else "length"
+
+    def without_advantage(self, zero_dead_groups: bool) -> list[int]:
+        """Return the rows of the batch that was just scored whose advantage has to be exactly 0.
+
+        These are the rows without a reward and, where asked, the groups of equal rewards: a float
+        mean over a small deviation leaves them an advantage of up to 1e-3 (TRL_FACTS 19).
+        """
+        if self._pending is None:
+            return []
+        found = []
+        rewards = [reward.reward for reward in self._pending.rewards]
+        for start in range(0, len(rewards), self.group_size):
+            group = rewards[start : start + self.group_size]
+            known = [value for value in group if value is not None]
+            dead = not known or max(known) - min(known) <= SAME_REWARD
+            found += [
+                start + i
+                for i, value in enumerate(group)
+                if value is None or (dead and zero_dead_groups)
+            ]
+        return found
 
     def commit(self, advantages: Sequence[float], used_rewards: Sequence[float]) -> None:
         """Write the batch that was just scored, with the rewards and advantages the trainer holds.

@@ -18,6 +18,7 @@ from ahalab.records.step import Step, Timing
 from ahalab.statistics.training import step_figures
 from ahalab.store.rows import RowWriter
 from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
+from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
 from ahalab.train.response_logger import ResponseLogger
 
 
@@ -49,9 +50,13 @@ class ResumableOrder(Sampler[int]):
 class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer that hands each generation batch with its advantages to the logger."""
 
-    def __init__(self, *, logger: ResponseLogger, **arguments: Any) -> None:
+    def __init__(
+        self, *, logger: ResponseLogger, lean_step: bool, zero_dead_groups: bool, **arguments: Any
+    ) -> None:
         super().__init__(reward_funcs=[logger], **arguments)
         self._logger: ResponseLogger = logger
+        self._lean_step = lean_step
+        self._zero_dead_groups = zero_dead_groups
         self._used_rewards: torch.Tensor | None = None  # (B, 1)
 
     def _get_train_sampler(self, *arguments: Any, **named: Any) -> ResumableOrder:
@@ -67,8 +72,19 @@ class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
         if self.model.training and self._used_rewards is not None:
+            taught_nothing = self._logger.without_advantage(self._zero_dead_groups)
+            output["advantages"][taught_nothing] = 0.0
             self._logger.commit(output["advantages"].tolist(), self._used_rewards[:, 0].tolist())
         return output
+
+    def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
+        if not (self._lean_step and self.model.training):
+            return super()._compute_loss(model, inputs)  # type: ignore[no-any-return]
+        kept = kept_rows(inputs)
+        if not kept.any():
+            return no_gradient(dict(model.named_parameters()))
+        loss: torch.Tensor = super()._compute_loss(model, lean(inputs, kept))
+        return loss * scale_back(self.args.loss_type, inputs, kept)
 
 
 class StepRecorder(TrainerCallback):  # type: ignore[misc]

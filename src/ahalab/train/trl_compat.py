@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ahalab.errors import MissingError, PlanError
-from ahalab.records.plan import Plan
+from ahalab.records.plan import Plan, TrainingSpec
 
 BROKEN_TRL = {
     "0.19.0": "it strips the chat template's special tokens from prompts",
@@ -23,6 +24,27 @@ BROKEN_TRL = {
     "0.22.1": "it scales rewards the wrong way round",
 }
 OLDEST_TRL = (0, 24)
+
+# How TRL normalises each kind of loss: over rows, over tokens, or by a number that comes with the
+# batch and does not depend on the rows that are passed (GRPOTrainer._compute_loss, 0.24 to 1.16).
+NORMALISED_BY = {
+    "dapo": "batch",
+    "cispo": "batch",
+    "grpo": "rows",
+    "dr_grpo": "rows",
+    "luspo": "rows",
+    "bnpo": "tokens",
+}
+NEEDS_EVERY_ROW: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("beta", bool, "the KL term has a gradient on every row"),
+    ("entropy_coef", bool, "the entropy bonus has a gradient on every row"),
+    ("use_adaptive_entropy", bool, "the entropy bonus has a gradient on every row"),
+    ("top_entropy_quantile", lambda v: v < 1.0, "the quantile is taken over every row"),
+    ("off_policy_mask_threshold", lambda v: v is not None, "the mask is taken over every row"),
+    ("use_liger_kernel", bool, "the kernel computes the loss by itself"),
+    ("use_liger_loss", bool, "the kernel computes the loss by itself"),
+    ("use_vllm", bool, "importance statistics are taken over every row"),
+)
 
 
 def check_trl() -> None:
@@ -78,6 +100,31 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
             "dropped without a word. Remove it from the plan, or install another TRL."
         )
     return GRPOConfig(**wanted)
+
+
+def lean_step_of(training: TrainingSpec, config: Any, *, experts: bool, processes: int) -> str:
+    """Say whether rows without an advantage may be left out of the training pass.
+
+    Args:
+        training: What the plan asks for.
+        config: TRL's GRPOConfig.
+        experts: Whether the model's routers have a loss of their own.
+        processes: Processes of the run: each has to take part in every collective call.
+
+    Returns:
+        "on", or "off: " and why every row has to enter the pass.
+    """
+    if not training.lean_step:
+        return "off: training.lean_step is false"
+    for name, needs, why in NEEDS_EVERY_ROW:
+        value = getattr(config, name, None)
+        if value is not None and needs(value):
+            return f"off: grpo.{name}={value}, {why}"
+    if experts:
+        return "off: the routers' loss has a gradient on every row"
+    if config.loss_type not in NORMALISED_BY:
+        return f"off: grpo.loss_type={config.loss_type}, how it is normalised is not known here"
+    return "on" if processes == 1 else f"off: {processes} processes take every step together"
 
 
 def effective_config(config: Any) -> dict[str, Any]:
