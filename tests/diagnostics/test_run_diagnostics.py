@@ -42,6 +42,7 @@ def rollouts(groups: Sequence[Sequence[Made]], step: int = 0) -> list[Rollout]:
     return [
         Rollout(
             step=step,
+            rank=0,
             group=group,
             prompt_id=f"{group:05d}-x",
             sample=sample,

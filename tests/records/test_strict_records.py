@@ -196,6 +196,7 @@ def rollout_row() -> bytes:
     return encode(
         Rollout(
             step=0,
+            rank=0,
             group=0,
             prompt_id="00000-0",
             sample=0,

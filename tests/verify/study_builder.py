@@ -186,6 +186,7 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
             rows.append(
                 Rollout(
                     step=step,
+                    rank=0,
                     group=group,
                     prompt_id=prompt.prompt_id,
                     sample=response.sample,

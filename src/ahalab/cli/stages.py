@@ -56,6 +56,7 @@ def train(
     from ahalab.tasks.rewards import reward_folders, with_own_rewards
     from ahalab.train.arm import arm_of, train_arm
     from ahalab.train.pilot import load_pilot
+    from ahalab.train.ranks import join
 
     plan, paths = open_study(study, out)
     code = reward_folders(study)
@@ -69,13 +70,25 @@ def train(
     if pilot is not None:  # before anything is frozen under this plan
         pilot.require_same_configuration(plan, seed)
     model = resolve_model(plan.model)
-    freeze(plan, paths, code)
-    prepare_prompts(plan, paths, model, pilot.study if pilot else None)
+    ranks = join(plan)
+    if ranks.first:
+        freeze(plan, paths, code)
+        prepare_prompts(plan, paths, model, pilot.study if pilot else None)
+    ranks.wait()
     steps = int(plan.grpo["max_steps"])
-    with StageProgress("training", steps, "steps", show=not quiet) as progress:
+    with StageProgress("training", steps, "steps", show=not quiet and ranks.first) as progress:
         record = train_arm(
-            plan, paths, arm, seed, pilot=pilot, on_step=lambda step: progress.update(step.step)
+            plan,
+            paths,
+            arm,
+            seed,
+            pilot=pilot,
+            on_step=lambda step: progress.update(step.step),
+            ranks=ranks,
         )
+    ranks.leave()
+    if not ranks.first:
+        return
     run_paths = paths.run(arm, seed)
     if record is None:
         say(f"Nothing to do: {run_paths.folder} is complete.")

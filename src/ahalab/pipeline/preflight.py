@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plan.schedule import generation_batch
 from ahalab.records.plan import Plan
 from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import StudyPaths
@@ -37,9 +38,7 @@ def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
         unchecked.append("task gsm8k: read from the hub when the study runs")
         return unchecked
     drawn, _ = select_questions(plan)
-    grpo = plan.grpo
-    batch = int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
-    needed = batch // int(grpo["num_generations"])
+    needed = generation_batch(plan) // int(plan.grpo["num_generations"])
     if len(drawn["train"]) < needed:
         raise InputError(
             f"task: expected at least the {needed} training questions of one generation batch, "

@@ -107,7 +107,8 @@ def _train(plan: Plan, paths: StudyPaths, jobs: int) -> None:
         return sum(_rows(paths.run(str(c.arm), int(c.seed or 0)).steps) for c in cells)
 
     with StageProgress("training", steps * len(cells), "steps", done()) as progress:
-        run_jobs(work, jobs, lambda: progress.update(done()))
+        side_by_side = max(1, jobs // plan.training.processes)
+        run_jobs(work, side_by_side, lambda: progress.update(done()))
 
 
 def _training_job(plan: Plan, paths: StudyPaths, cell: Cell) -> Job:
@@ -129,6 +130,7 @@ def _training_job(plan: Plan, paths: StudyPaths, cell: Cell) -> Job:
         paths.work / "logs" / f"train-{cell.name.replace('/', '-')}.log",
         plan.model.threads,
         after=pilot.name if pilot else None,
+        processes=plan.training.processes,
     )
 
 

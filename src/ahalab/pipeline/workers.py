@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,10 +14,10 @@ from pathlib import Path
 from ahalab.errors import AhaLabError
 
 POLL_SECONDS = 0.25
-ENTRY = (
-    "from ahalab.pipeline.tether import end_with_parent; end_with_parent(); "
-    "from ahalab.cli import main; raise SystemExit(main())"
-)
+TETHERED = "from ahalab.pipeline.tether import end_with_parent; end_with_parent(); "
+ENTRY = TETHERED + "from ahalab.cli import main; raise SystemExit(main())"
+LAUNCHER = TETHERED + "from torch.distributed.run import main; main()"
+CHILD_CODE = re.compile(r"^\s*exitcode\s*:\s*(\d+)", re.MULTILINE)  # in what torchrun says of one
 
 
 class JobError(AhaLabError):
@@ -36,6 +37,7 @@ class Job:
     log: Path
     threads: int
     after: str | None = None  # name of a job that must have ended well first
+    processes: int = 1  # more are started by torchrun
 
 
 def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) -> None:
@@ -87,7 +89,7 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
     quiet = {"TOKENIZERS_PARALLELISM": "false", "NO_COLOR": "1"}
     with job.log.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-c", ENTRY, *job.arguments],
+            [sys.executable, "-c", *_entry(job), *job.arguments],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -95,8 +97,19 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
         )
 
 
+def _entry(job: Job) -> tuple[str, ...]:
+    if job.processes == 1:
+        return (ENTRY,)
+    count = str(job.processes)
+    return (LAUNCHER, "--standalone", "--nproc_per_node", count, "--module", "ahalab")
+
+
 def _fault(job: Job, code: int) -> JobError:
     lines = job.log.read_text("utf-8", "replace").strip().splitlines()
+    if job.processes > 1:  # our own message, not what torchrun says of it
+        lines = [line for line in lines if line.startswith("ahalab: ")] or lines
+        child = CHILD_CODE.findall(job.log.read_text("utf-8", "replace"))
+        code = int(child[-1]) if child and code > 0 else code
     last = lines[-1] if lines else "it left no message"
     if code < 0:
         return JobError(

@@ -76,9 +76,9 @@ def resolve(plan: Plan) -> Plan:
     _check_arms(plan)
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
+    _check_evaluation(plan)
     grpo = _resolve_grpo(plan)
     _check_stop_on(plan)
-    _check_evaluation(plan)
     _check_answer_format(plan)
     return replace(
         plan,
@@ -189,8 +189,9 @@ def _resolve_grpo(plan: Plan) -> dict[str, Any]:
             raise PlanError(f"grpo.{key}: expected a number from 1 on, found {grpo[key]}.")
     accumulation = grpo["gradient_accumulation_steps"]
     slices = grpo.get("steps_per_generation") or accumulation
-    batch = grpo.get("generation_batch_size") or per_device * slices
-    if batch % group or batch % per_device:
+    processes = plan.training.processes
+    batch = (grpo.get("generation_batch_size") or per_device * slices * processes) // processes
+    if batch % group or batch % per_device or (grpo.get("generation_batch_size") or 0) % processes:
         key, asked, unit = "generation_batch_size", batch, math.lcm(group, per_device)
         if not grpo.get(key):  # then it is per_device * slices that must be a multiple of the group
             key, asked, unit = (
@@ -198,19 +199,22 @@ def _resolve_grpo(plan: Plan) -> dict[str, Any]:
                 per_device,
                 group // math.gcd(group, slices),
             )
+        whole = processes if key == "generation_batch_size" else 1
         raise PlanError(
-            f"grpo.{key}: expected a generation batch (here {batch} completions) "
+            f"grpo.{key}: expected a generation batch (here {batch} completions"
+            f"{' in each process' * (processes > 1)}) "
             f"that is a multiple of num_generations={group} and of per_device_train_batch_size="
-            f"{per_device}. Nearest: {key}={max(unit, round(asked / unit) * unit)}."
+            f"{per_device}. Nearest: {key}={max(unit, round(asked / unit) * unit) * whole}."
         )
     slices = batch // per_device
     grpo["steps_per_generation"] = slices
     grpo.pop("generation_batch_size", None)
     _check_window(slices, grpo["num_iterations"], accumulation)
     grpo["save_steps"] = _save_steps(grpo, slices, accumulation, steps)
-    if plan.task.train_prompts < batch // group:
+    prompts = batch * processes // group
+    if plan.task.train_prompts < prompts:
         raise PlanError(
-            f"task.train_prompts: expected at least the {batch // group} prompts of one generation "
+            f"task.train_prompts: expected at least the {prompts} prompts of one generation "
             f"batch, found {plan.task.train_prompts}."
         )
     return grpo
@@ -254,6 +258,7 @@ def _check_evaluation(plan: Plan) -> None:
         ("task.train_prompts", plan.task.train_prompts),
         ("task.eval_prompts", plan.task.eval_prompts),
         ("model.threads", plan.model.threads),
+        ("training.processes", plan.training.processes),
     ):
         if value < 1:
             raise PlanError(f"{key}: expected a number from 1 on, found {value}.")

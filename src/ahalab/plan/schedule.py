@@ -5,11 +5,16 @@ from __future__ import annotations
 from ahalab.records.plan import Plan
 
 
+def generation_batch(plan: Plan) -> int:
+    """Return how many completions are generated at a time, over all processes."""
+    grpo = plan.grpo
+    local = int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
+    return local * plan.training.processes
+
+
 def expected_rollouts(plan: Plan) -> int:
     """Return how many completions a run generates: whole generation batches over all steps."""
     grpo = plan.grpo
-    slices = int(grpo["steps_per_generation"])
-    batch = int(grpo["per_device_train_batch_size"]) * slices
     micro_batches = int(grpo["max_steps"]) * int(grpo["gradient_accumulation_steps"])
-    window = slices * int(grpo["num_iterations"])
-    return -(-micro_batches // window) * batch
+    window = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
+    return -(-micro_batches // window) * generation_batch(plan)

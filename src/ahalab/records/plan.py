@@ -52,6 +52,7 @@ class ArmSpec(Record, frozen=True, kw_only=True):
 class TrainingSpec(Record, frozen=True, kw_only=True):
     """What our trainer does beside TRL's configuration."""
 
+    processes: int = 1  # of one run, started by torchrun; batches are per process, as TRL's
     lean_step: bool = True  # leave rows of advantage 0 and padding out of the training pass
     zero_dead_groups: bool = False  # groups of equal rewards get advantages of exactly 0
     stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised

@@ -20,6 +20,7 @@ class Rollout(Record, frozen=True, kw_only=True):
 
     schema: Literal["rollout/1"] = "rollout/1"
     step: int  # optimizer steps done when it was generated, counted from 0
+    rank: int  # process that generated it
     group: int  # position of its group in the generation batch
     prompt_id: str
     sample: int  # position within the group, 0..G-1

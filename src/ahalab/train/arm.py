@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
-from ahalab.records.step import Step, Timing
+from ahalab.records.step import Step
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
@@ -40,7 +40,7 @@ from ahalab.store.models import (
     resolve_model,
 )
 from ahalab.store.reading import journal_path, read_rows
-from ahalab.store.rows import RowFile, RowWriter, finished
+from ahalab.store.rows import RowFile
 from ahalab.store.versions import git_commit, versions
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
@@ -49,6 +49,7 @@ from ahalab.tasks.rewards import with_own_rewards
 from ahalab.train.adapter import save_adapter
 from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
+from ahalab.train.ranks import ALONE, Ranks
 from ahalab.train.trl_compat import (
     check_trl,
     effective_config,
@@ -56,18 +57,10 @@ from ahalab.train.trl_compat import (
     grpo_config,
     lean_step_of,
 )
+from ahalab.train.writers import RunFiles, RunWriters, open_writers, seal_left_open
 
 LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
 Progress = Callable[[Step], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RunFiles:
-    """The three row files of a run."""
-
-    rollouts: RowFile
-    steps: RowFile
-    timings: RowFile
 
 
 def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
@@ -117,7 +110,14 @@ def run_complete(plan: Plan, paths: StudyPaths, arm: str, seed: int) -> bool:
 
 
 def train_arm(
-    plan: Plan, paths: StudyPaths, arm: str, seed: int, *, pilot: Pilot | None, on_step: Progress
+    plan: Plan,
+    paths: StudyPaths,
+    arm: str,
+    seed: int,
+    *,
+    pilot: Pilot | None,
+    on_step: Progress,
+    ranks: Ranks = ALONE,
 ) -> RunRecord | None:
     """Train one arm under one seed, resuming from the last sound checkpoint.
 
@@ -128,9 +128,11 @@ def train_arm(
         seed: One of the plan's seeds.
         pilot: The run whose prompts, order and configuration this one reuses.
         on_step: Called after every optimizer step.
+        ranks: This process among those of the run.
 
     Returns:
-        The run's record; None when the run was complete already.
+        The run's record; None when the run was complete already, and in all processes but the
+        first.
 
     Raises:
         AhaLabError: See the stages below; whatever was committed is kept and the same command
@@ -140,24 +142,33 @@ def train_arm(
         return None
     check_trl()
     definition = with_own_rewards(plan, arm_of(plan, arm), (paths.rewards,))
-    run = paths.run(arm, seed)
-    with WriterLock(paths.work / "locks" / f"{run.name.replace('/', '-')}.lock"):
+    if not ranks.first:
+        session = _Session(plan, paths, definition, seed, ranks)
+        session.train(on_step)
+        ranks.wait()  # the first one has the record to write
+        return None
+    lock = f"{paths.run(arm, seed).name.replace('/', '-')}.lock"
+    with WriterLock(paths.work / "locks" / lock):
         if run_complete(plan, paths, arm, seed):  # by whoever held the lock until now
             return None
-        session = _Session(plan, paths, run, definition, seed)
+        session = _Session(plan, paths, definition, seed, ranks)
         if pilot is not None:
             pilot.require_same_configuration(plan, seed)
             pilot.require_same_prompts(session.prompts)
         session.train(on_step)
-        return session.finish(pilot)
+        record = session.finish(pilot)
+        ranks.wait()
+        return record
 
 
 class _Session:
     """One attempt at one run: what its parts share."""
 
     def __init__(
-        self, plan: Plan, paths: StudyPaths, run: RunPaths, arm: ArmDefinition, seed: int
+        self, plan: Plan, paths: StudyPaths, arm: ArmDefinition, seed: int, ranks: Ranks
     ) -> None:
+        run = paths.run(arm.name, seed)
+        self.ranks = ranks
         self.plan = plan
         self.paths = paths
         self.run = run
@@ -172,7 +183,9 @@ class _Session:
         with quiet_libraries():
             self.config = grpo_config(plan, seed, self.checkpoints)
             experts = has_experts(self.model)
-        self.lean_step = lean_step_of(plan.training, self.config, experts=experts, processes=1)
+        self.lean_step = lean_step_of(
+            plan.training, self.config, experts=experts, processes=ranks.count
+        )
         self.tokenizer = load_tokenizer(self.model)
         self.steps_planned = int(plan.grpo["max_steps"])
 
@@ -182,37 +195,49 @@ class _Session:
         Raises:
             InputError: The base's weights are no longer those that the run began with.
         """
-        checkpoint = last_sound(self.checkpoints, self.plan_digest, self.run.name)
-        if checkpoint is not None and checkpoint.base_digest != self.base_digest:
-            raise InputError(
-                f"{self.model}: expected the base {checkpoint.base_digest[:19]}... that "
-                f"{self.run.name} began with, found {self.base_digest[:19]}.... Restore its "
-                f"weights, or remove {self.checkpoints} to begin again."
-            )
+        checkpoint = self._checkpoint()
         if checkpoint is not None and checkpoint.step == self.steps_planned:
-            self._seal_left_open(checkpoint)
+            if self.ranks.first:
+                seal_left_open(self.files, checkpoint.batches)
             return
-        self._clear_unsound(checkpoint)
-        if checkpoint is not None:
-            self._stop_at_alarm()
-        with (
-            RowWriter[Rollout](self.files.rollouts) as rollouts,
-            RowWriter[Step](self.files.steps) as steps,
-            RowWriter[Timing](self.files.timings) as timings,
-        ):
-            writers: dict[str, RowWriter[Any]] = {
-                "rollouts": rollouts,
-                "steps": steps,
-                "timings": timings,
-            }
-            for name, writer in writers.items():
-                writer.cut(checkpoint.batches[name] if checkpoint else 0)
-            resume = str(folder_of(self.checkpoints, checkpoint.step)) if checkpoint else None
-            trainer = self._trainer(rollouts, steps, timings, on_step)
+        resume = str(folder_of(self.checkpoints, checkpoint.step)) if checkpoint else None
+        with self._writers(checkpoint) as writers:
+            trainer = self._trainer(writers, on_step)
             with quiet_libraries():
                 trainer.train(resume_from_checkpoint=resume)
-            for writer in writers.values():
+            for writer in writers.by_name().values() if writers else ():
                 writer.seal()
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """Return the checkpoint to go on from, and remove what nothing may pick up.
+
+        Raises:
+            InputError: It was made of another base.
+            AlarmError: The run was stopped there.
+        """
+        found = None
+        if self.ranks.first:
+            found = last_sound(self.checkpoints, self.plan_digest, self.run.name)
+            if found is not None and found.base_digest != self.base_digest:
+                raise InputError(
+                    f"{self.model}: expected the base {found.base_digest[:19]}... that "
+                    f"{self.run.name} began with, found {self.base_digest[:19]}.... Restore its "
+                    f"weights, or remove {self.checkpoints} to begin again."
+                )
+            if found is None or found.step < self.steps_planned:
+                self._clear_unsound(found)
+            if found is not None and found.step < self.steps_planned:
+                self._stop_at_alarm()
+        return self.ranks.from_first(found)
+
+    @contextmanager
+    def _writers(self, checkpoint: Checkpoint | None) -> Iterator[RunWriters | None]:
+        """Open the row files in the first process; the others write nothing."""
+        if not self.ranks.first:
+            yield None
+            return
+        with open_writers(self.files, checkpoint.batches if checkpoint else None) as writers:
+            yield writers
 
     def _stop_at_alarm(self) -> None:
         """End a run that raises an alarm which the plan names.
@@ -236,18 +261,6 @@ class _Session:
         steps = [row for _, row in read_rows(self.run.steps, Step)]
         return steps, [row for _, row in read_rows(self.run.rollouts, Rollout)]
 
-    def _seal_left_open(self, checkpoint: Checkpoint) -> None:
-        """Seal what a kill between the last checkpoint and the end left open."""
-        for name, file in (
-            ("rollouts", self.files.rollouts),
-            ("steps", self.files.steps),
-            ("timings", self.files.timings),
-        ):
-            if not finished(file):
-                with RowWriter[Any](file) as writer:
-                    writer.cut(checkpoint.batches[name])
-                    writer.seal()
-
     def _clear_unsound(self, checkpoint: Checkpoint | None) -> None:
         """Remove checkpoints that are not whole, so that nothing can pick one up."""
         keep = folder_of(self.checkpoints, checkpoint.step) if checkpoint else None
@@ -255,13 +268,7 @@ class _Session:
             if folder != keep:
                 shutil.rmtree(folder)
 
-    def _trainer(
-        self,
-        rollouts: RowWriter[Rollout],
-        steps: RowWriter[Step],
-        timings: RowWriter[Timing],
-        on_step: Progress,
-    ) -> Any:
+    def _trainer(self, writers: RunWriters | None, on_step: Progress) -> Any:
         import torch
         from datasets import Dataset
         from peft import LoraConfig
@@ -280,7 +287,8 @@ class _Session:
             asked=asked_of(self.plan.task, self.plan.answer_format),
             group_size=int(self.plan.grpo["num_generations"]),
             end_ids=end_ids(model, self.tokenizer),
-            writer=rollouts,
+            writer=writers.rollouts if writers else None,
+            ranks=self.ranks,
         )
         rows = [self._dataset_row(prompt) for prompt in self.prompts]
         with quiet_libraries():
@@ -294,16 +302,12 @@ class _Session:
                 processing_class=self.tokenizer,
                 peft_config=LoraConfig(**self.plan.lora, task_type="CAUSAL_LM"),
             )
-        if trainer.accelerator.num_processes != 1:
-            raise InputError(
-                "train: expected one process, found more. Run arms side by side with --jobs."
-            )
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(
             StepRecorder(
                 logger,
-                steps,
-                timings,
+                writers,
+                ranks=self.ranks,
                 checkpoints=self.checkpoints,
                 plan_digest=self.plan_digest,
                 base_digest=self.base_digest,

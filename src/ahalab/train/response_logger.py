@@ -27,6 +27,7 @@ from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.worker import row_decider
 from ahalab.statistics.training import SAME_REWARD, handed_rewards
 from ahalab.store.rows import RowWriter
+from ahalab.train.ranks import ALONE, Ranks
 
 FLOAT32_TOLERANCE = 1e-5  # the trainer holds rewards as float32
 
@@ -54,7 +55,8 @@ class ResponseLogger:
         asked: Asked,
         group_size: int,
         end_ids: frozenset[int],
-        writer: RowWriter[Rollout],
+        writer: RowWriter[Rollout] | None,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.__name__ = arm.name  # the name under which TRL reports it
         self.arm = arm
@@ -63,7 +65,8 @@ class ResponseLogger:
         self.asked = asked
         self.group_size = group_size
         self.end_ids = end_ids
-        self.writer = writer
+        self.writer = writer  # None in all processes but the first
+        self.ranks = ranks
         self.last_batch: list[Rollout] = []  # rows of the latest generation batch
         self._pending: Pending | None = None
 
@@ -88,8 +91,9 @@ class ResponseLogger:
         """
         step = int(trainer_state.global_step)
         responses, groups = [], []
+        first = self.ranks.index * len(completions) // self.group_size  # group of this process
         for i, (completion, ids) in enumerate(zip(completions, completion_ids, strict=True)):
-            groups.append(i // self.group_size)
+            groups.append(first + i // self.group_size)
             responses.append(
                 make_response(
                     completion=_text(completion),
@@ -142,6 +146,8 @@ class ResponseLogger:
     def commit(self, advantages: Sequence[float], used_rewards: Sequence[float]) -> None:
         """Write the batch that was just scored, with the rewards and advantages the trainer holds.
 
+        The first process writes the rows of all.
+
         Args:
             advantages: As the trainer will apply them, shape (B,), in generation order.
             used_rewards: The trainer's own rewards, shape (B,), float32.
@@ -171,36 +177,37 @@ class ResponseLogger:
                     f"{response.sample}: expected "
                     f"the trainer to use reward {value}, found {used_rewards[i]}."
                 )
-            rows.append(_rollout(pending, i, float(advantages[i])))
-        self.writer.append(rows)
-        self.last_batch = rows
+            rows.append(self._rollout(pending, i, float(advantages[i])))
+        self.last_batch = self.ranks.gather(rows)
+        if self.writer is not None:
+            self.writer.append(self.last_batch)
 
-
-def _rollout(pending: Pending, i: int, advantage: float) -> Rollout:
-    response = pending.responses[i]
-    return Rollout(
-        step=pending.step,
-        group=pending.groups[i],
-        prompt_id=response.prompt_id,
-        sample=response.sample,
-        completion=response.completion,
-        completion_ids=response.completion_ids,
-        finish=response.finish,
-        components={
-            name: ComponentRow(value=part.value, status=part.status)
-            for name, part in pending.rewards[i].components.items()
-        },
-        reward=pending.rewards[i].reward,
-        advantage=advantage,
-        historical=response.historical,
-        strict=response.score.strict.outcome,
-        lenient=response.score.lenient.outcome,
-        status=response.score.lenient.status,
-        extracted=response.score.lenient.extracted,
-        formatted=is_formatted(response),
-        repetition=repeated_fraction(response),
-        reflection=reflection_markers(response.completion),
-    )
+    def _rollout(self, pending: Pending, i: int, advantage: float) -> Rollout:
+        response = pending.responses[i]
+        return Rollout(
+            step=pending.step,
+            rank=self.ranks.index,
+            group=pending.groups[i],
+            prompt_id=response.prompt_id,
+            sample=response.sample,
+            completion=response.completion,
+            completion_ids=response.completion_ids,
+            finish=response.finish,
+            components={
+                name: ComponentRow(value=part.value, status=part.status)
+                for name, part in pending.rewards[i].components.items()
+            },
+            reward=pending.rewards[i].reward,
+            advantage=advantage,
+            historical=response.historical,
+            strict=response.score.strict.outcome,
+            lenient=response.score.lenient.outcome,
+            status=response.score.lenient.status,
+            extracted=response.score.lenient.extracted,
+            formatted=is_formatted(response),
+            repetition=repeated_fraction(response),
+            reflection=reflection_markers(response.completion),
+        )
 
 
 def _stop_at_failure(arm: ArmDefinition, response: Response, reward: Reward) -> None:

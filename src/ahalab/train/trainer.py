@@ -16,10 +16,11 @@ from trl import GRPOTrainer
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
 from ahalab.statistics.training import step_figures
-from ahalab.store.rows import RowWriter
 from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
 from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
+from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
+from ahalab.train.writers import RunWriters
 
 
 class ResumableOrder(Sampler[int]):
@@ -74,7 +75,10 @@ class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.model.training and self._used_rewards is not None:
             taught_nothing = self._logger.without_advantage(self._zero_dead_groups)
             output["advantages"][taught_nothing] = 0.0
-            self._logger.commit(output["advantages"].tolist(), self._used_rewards[:, 0].tolist())
+            advantages = output["advantages"].tolist()
+            first = self.accelerator.process_index * len(advantages)  # TRL gathers the rewards
+            used = self._used_rewards[first : first + len(advantages), 0].tolist()
+            self._logger.commit(advantages, used)
         return output
 
     def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
@@ -93,9 +97,9 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
     def __init__(
         self,
         logger: ResponseLogger,
-        steps: RowWriter[Step],
-        timings: RowWriter[Timing],
+        writers: RunWriters | None,
         *,
+        ranks: Ranks,
         checkpoints: Path,
         plan_digest: str,
         base_digest: str,
@@ -103,8 +107,8 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         on_checkpoint: Callable[[], None],
     ) -> None:
         self.logger = logger
-        self.steps = steps
-        self.timings = timings
+        self.writers = writers  # None in all processes but the first
+        self.ranks = ranks
         self.checkpoints = checkpoints
         self.plan_digest = plan_digest
         self.base_digest = base_digest
@@ -119,31 +123,29 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
         """Write the row of the step that the trainer just logged."""
-        if "loss" not in logs:  # the closing summary
+        if self.writers is None or "loss" not in logs:  # the closing summary has none
             return
         fresh = self.logger.last_batch if self.logger.last_batch is not self._seen else []
         self._seen = self.logger.last_batch
         step = Step(step=int(state.global_step), **_trainer_figures(logs), **step_figures(fresh))
-        self.steps.append([step])
+        self.writers.steps.append([step])
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         seconds = round(time.monotonic() - self._began, 4)
-        self.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])
+        self.writers.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])
         self.on_step(step)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Vouch for the checkpoint on disk and for the rows committed by now."""
+        self.ranks.wait()  # each process has saved the state of its own generators
+        if self.writers is None:
+            return
         step = int(state.global_step)
-        writers: dict[str, RowWriter[Any]] = {
-            "rollouts": self.logger.writer,
-            "steps": self.steps,
-            "timings": self.timings,
-        }
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
-            run=self.logger.writer.file.run,
+            run=self.writers.rollouts.file.run,
             base_digest=self.base_digest,
             step=step,
-            batches={name: len(writer.state.batches) for name, writer in writers.items()},
+            batches={n: len(w.state.batches) for n, w in self.writers.by_name().items()},
             files=file_digests(folder_of(self.checkpoints, step)),
         )
         mark(self.checkpoints, checkpoint)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ahalab.plan.cells import Cell
-from ahalab.plan.schedule import expected_rollouts
+from ahalab.plan.schedule import expected_rollouts, generation_batch
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
@@ -50,8 +50,7 @@ class RunRows:
     @property
     def batch_size(self) -> int:
         """Completions of one generation batch."""
-        grpo = self.plan.grpo
-        return int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
+        return generation_batch(self.plan)
 
     @property
     def same_scorers(self) -> bool:
@@ -113,12 +112,13 @@ def _check_cover(ledger: Ledger, run: RunRows) -> None:
         batch, place = divmod(at, size)
         step = batch * window // accumulation
         group, sample = divmod(place, run.group_size)
+        rank = place // (size // run.plan.training.processes)
         if not ledger["cover"].expect(
             run.file,
             line,
-            "step, group and sample",
-            (step, group, sample),
-            (row.step, row.group, row.sample),
+            "step, rank, group and sample",
+            (step, rank, group, sample),
+            (row.step, row.rank, row.group, row.sample),
         ):
             return  # everything after it is shifted
         prompt = row.prompt_id if sample == 0 else prompt

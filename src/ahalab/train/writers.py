@@ -1,0 +1,69 @@
+"""The row files of a run, open for writing together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ahalab.records.rollout import Rollout
+from ahalab.records.step import Step, Timing
+from ahalab.store.rows import RowFile, RowWriter, finished
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The three row files of a run."""
+
+    rollouts: RowFile
+    steps: RowFile
+    timings: RowFile
+
+    def by_name(self) -> dict[str, RowFile]:
+        """Return each file under its name."""
+        return {"rollouts": self.rollouts, "steps": self.steps, "timings": self.timings}
+
+
+@dataclass(frozen=True, slots=True)
+class RunWriters:
+    """Their writers."""
+
+    rollouts: RowWriter[Rollout]
+    steps: RowWriter[Step]
+    timings: RowWriter[Timing]
+
+    def by_name(self) -> dict[str, RowWriter[Any]]:
+        """Return each writer under the name of its file."""
+        return {"rollouts": self.rollouts, "steps": self.steps, "timings": self.timings}
+
+
+@contextmanager
+def open_writers(files: RunFiles, batches: Mapping[str, int] | None) -> Iterator[RunWriters]:
+    """Open the files, cut to what a checkpoint vouches for.
+
+    Args:
+        files: The files.
+        batches: Committed batches to keep of each, by name; None to begin again.
+
+    Raises:
+        AhaLabError: See `RowWriter`.
+    """
+    with (
+        RowWriter[Rollout](files.rollouts) as rollouts,
+        RowWriter[Step](files.steps) as steps,
+        RowWriter[Timing](files.timings) as timings,
+    ):
+        writers = RunWriters(rollouts, steps, timings)
+        for name, writer in writers.by_name().items():
+            writer.cut(batches[name] if batches else 0)
+        yield writers
+
+
+def seal_left_open(files: RunFiles, batches: Mapping[str, int]) -> None:
+    """Seal what a kill between the last checkpoint and the end left open."""
+    for name, file in files.by_name().items():
+        if not finished(file):
+            with RowWriter[Any](file) as writer:
+                writer.cut(batches[name])
+                writer.seal()
