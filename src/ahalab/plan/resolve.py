@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from ahalab.errors import PlanError
 from ahalab.plan.fields import as_declared, check_block, field_table
 from ahalab.records.base import to_plain
-from ahalab.records.plan import Plan
+from ahalab.records.plan import ArmSpec, Plan
 from ahalab.scoring.answers import Asked, score_answer
-from ahalab.scoring.arms import resolve_arm
+from ahalab.scoring.arms import resolve_arm, unknown_name
+from ahalab.scoring.attacks import ATTACKS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))}
@@ -122,6 +123,7 @@ def _check_arms(plan: Plan) -> None:
             resolve_arm(arm.name, arm.components)
         except ValueError as error:
             raise PlanError(f"arms.{number}: {error}") from error
+        _check_accepted(number, arm)
     if plan.control not in names:
         raise PlanError(
             f"control: expected one of the arms ({', '.join(names)}), found {plan.control!r}. "
@@ -131,6 +133,17 @@ def _check_arms(plan: Plan) -> None:
         raise PlanError(f"seeds: expected different whole numbers, found {list(plan.seeds)}.")
     if any(not 0 <= seed < 2**32 for seed in plan.seeds):
         raise PlanError(f"seeds: expected numbers from 0 to 2^32-1, found {list(plan.seeds)}.")
+
+
+def _check_accepted(number: int, arm: ArmSpec) -> None:
+    """Refuse an attack that is unknown or named twice."""
+    known = [attack.name for attack in ATTACKS]
+    for at, name in enumerate(arm.accept):
+        place = f"arms.{number}.accept.{at}"
+        if name not in known:
+            raise PlanError(f"{place}: {unknown_name('attack', name, known)}")
+        if name in arm.accept[:at]:
+            raise PlanError(f"{place}: expected different attacks, found {name} twice.")
 
 
 def _check_answer_format(plan: Plan) -> None:

@@ -38,6 +38,7 @@ class ArmSpec(Record, frozen=True, kw_only=True):
 
     name: str
     components: dict[str, float] | None = None  # None: the built-in arm of this name
+    accept: tuple[str, ...] = ()  # attacks that may pay in `ahalab arms check`
 
 
 class EvaluationSpec(Record, frozen=True, kw_only=True):
