@@ -88,7 +88,9 @@ def test_two_calculations_in_one_sentence_are_two() -> None:
 def test_operands_and_result_are_told_without_signs_and_percent() -> None:
     [found] = find_calculations("50% of 8 - 14 = -10")
     operands = (Fraction(50), Fraction(8), Fraction(14))
-    assert found == Calculation("(50/100)*8-14", operands, Fraction(-10), Fraction(10), True)
+    assert found == Calculation(
+        "(50/100)*8-14", operands, (Fraction(14),), Fraction(-10), Fraction(10), True
+    )
 
 
 numbers = st.integers(0, 10**6)

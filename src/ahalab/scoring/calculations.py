@@ -59,6 +59,7 @@ class Calculation:
 
     written: str  # the side that is worked out, in plain signs
     operands: tuple[Fraction, ...]
+    terms: tuple[Fraction, ...]  # operands that only plus and minus signs touch
     value: Fraction | None  # what it gives; None: a division by zero
     stated: Fraction  # what it was said to give
     holds: bool
@@ -101,6 +102,15 @@ class _Side:
     @property
     def numerals(self) -> list[_Numeral]:
         return [piece.numeral for piece in self.pieces if piece.numeral is not None]
+
+    @property
+    def terms(self) -> tuple[Fraction, ...]:
+        signs = ["", *(piece.text for piece in self.pieces), ""]
+        return tuple(
+            piece.numeral.magnitude
+            for at, piece in enumerate(self.pieces)
+            if piece.numeral is not None and not {signs[at], signs[at + 2]} & {"*", "/"}
+        )
 
 
 def find_calculations(text: str) -> list[Calculation]:
@@ -303,7 +313,7 @@ def _calculation(sides: Sequence[_Side]) -> Calculation | None:
     stated = single[-1] if single else abs(values[-1] or Fraction(0))
     operands = tuple(numeral.magnitude for numeral in first.numerals)
     written = "".join(piece.text for piece in first.pieces)
-    return Calculation(written, operands, value, stated, holds)
+    return Calculation(written, operands, first.terms, value, stated, holds)
 
 
 def _stands_for(numeral: _Numeral, given: Fraction | None, value: Fraction, quotient: bool) -> bool:
