@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import TRAIN_EXTRA, Call, run_without
 
-from ahalab.cli.arms import attack_table
+from ahalab.cli.arms_table import attack_table
 from ahalab.scoring.arms import BUILT_IN_ARMS
 from ahalab.scoring.attacks import ATTACKS
 
@@ -60,8 +60,9 @@ def test_an_arm_that_pays_an_attack_fails_and_the_attack_is_marked(call: Call) -
     assert rows["thinking-only"] == ["1", "0", "+1", "YES"]
     assert rows["right-then-changed"] == ["1", "0", "+1", "YES"]
     assert rows["refusal"] == ["0", "-1", "0", "no"]
-    assert said.out.count("YES") == 2
-    assert said.out.splitlines()[-1] == "FAILED: 2 attacks pay more than an honest wrong answer."
+    assert rows["right-but-cut"] == ["1", "0", "+1", "YES"]
+    assert said.out.count("YES") == 3
+    assert said.out.splitlines()[-1] == "FAILED: 3 attacks pay more than an honest wrong answer."
 
 
 @pytest.mark.parametrize("arm", sorted(BUILT_IN_ARMS))
@@ -73,7 +74,9 @@ def test_the_table_is_within_80_columns_and_has_every_attack(call: Call, arm: st
 
 def test_the_exit_code_of_each_built_in_arm(call: Call) -> None:
     codes = {arm: call("arms", "check", arm).code for arm in BUILT_IN_ARMS}
-    assert {arm for arm, code in codes.items() if code == 1} == {"historical", "reflection_bonus"}
+    assert {arm for arm, code in codes.items() if code == 1} == {
+        "historical", "partial_credit", "reflection_bonus",
+    }  # fmt: skip
     assert set(codes.values()) == {0, 1}
 
 
@@ -105,19 +108,18 @@ def test_a_control_arm_that_pays_attacks_is_accepted(
     monkeypatch.setattr(arms, "BUILT_IN_ARMS", {"historical": control})
     said = call("arms", "check", "historical")
     assert said.code == 0
-    assert said.out.count(" accepted\n") == 2
+    assert said.out.count(" accepted\n") == 3
 
 
 def test_attacks_accepted_by_name_do_not_fail_the_arm(call: Call) -> None:
-    one = call("arms", "check", "historical", "--accept", "thinking-only")
-    assert one.code == 1
-    assert "FAILED: 1 attack pays more" in one.out
-    both = call(
-        "arms", "check", "historical", "--accept", "thinking-only", "--accept", "right-then-changed"
-    )
-    assert both.code == 0
-    assert both.out.count(" accepted\n") == 2
-    assert both.out.splitlines()[-1] == "PASSED: every attack that pays was accepted by name."
+    accept = ["--accept", "thinking-only", "--accept", "right-then-changed"]
+    some = call("arms", "check", "historical", *accept)
+    assert some.code == 1
+    assert "FAILED: 1 attack pays more" in some.out
+    every = call("arms", "check", "historical", *accept, "--accept", "right-but-cut")
+    assert every.code == 0
+    assert every.out.count(" accepted\n") == 3
+    assert every.out.splitlines()[-1] == "PASSED: every attack that pays was accepted by name."
 
 
 def test_json_is_one_object_with_every_attack(call: Call) -> None:
@@ -128,8 +130,8 @@ def test_json_is_one_object_with_every_attack(call: Call) -> None:
     assert list(attacks) == [attack.name for attack in ATTACKS]
     assert found == {
         "arm": "historical", "components": {"historical_correct": 1.0}, "control": False,
-        "answer_format": "hashes", "honest_right": 1.0, "honest_wrong": 0.0,
-        "paying": ["thinking-only", "right-then-changed"], "result": "FAILED",
+        "answer_format": "hashes", "task": "gsm8k", "honest_right": 1.0, "honest_wrong": 0.0,
+        "paying": ["thinking-only", "right-then-changed", "right-but-cut"], "result": "FAILED",
     }  # fmt: skip
     assert attacks["thinking-only"] == {
         "paid": 1.0, "min": 1.0, "max": 1.0, "excess": 1.0, "pays": True, "accepted": True,
@@ -142,7 +144,34 @@ def test_a_declared_arm_is_attacked_in_the_plans_answer_format(call: Call, plan:
     assert found["answer_format"] == "boxed"
     assert found["paying"] == ["right-then-changed", "empty-reflection"]
     found = json.loads(call("arms", "check", "historical", "--plan", plan, "--format", "json").out)
-    assert found["paying"] == ["hedge-right-last", "thinking-only", "run-on"]
+    assert found["paying"] == ["hedge-right-last", "thinking-only", "right-but-cut", "run-on"]
+
+
+def test_a_plan_may_accept_attacks_by_name(call: Call, plan: Path) -> None:
+    accept = "[right-then-changed, empty-reflection]"
+    text = plan.read_text("utf-8")
+    plan.write_text(
+        text.replace("reflection: 1}}", f"reflection: 1}}, accept: {accept}}}"), "utf-8"
+    )
+    said = call("arms", "check", "greedy", "--plan", plan)
+    assert said.code == 0
+    assert said.out.count(" accepted\n") == 2
+    plan.write_text(plan.read_text("utf-8").replace(", empty-reflection", ""), "utf-8")
+    assert call("arms", "check", "greedy", "--plan", plan).code == 1
+    both = call("arms", "check", "greedy", "--plan", plan, "--accept", "empty-reflection")
+    assert both.code == 0
+
+
+def test_the_task_is_the_plans_unless_a_flag_says_otherwise(call: Call, plan: Path) -> None:
+    def task(*arguments: object) -> str:
+        said = call("arms", "check", "random", "--format", "json", *arguments)
+        return str(json.loads(said.out)["task"])
+
+    assert task("--plan", plan) == "gsm8k"
+    plan.write_text(plan.read_text("utf-8").replace("name: arithmetic", "name: jsonl"), "utf-8")
+    assert task("--plan", plan) == "math"
+    assert task("--plan", plan, "--task", "countdown") == "countdown"
+    assert task() == "gsm8k"
 
 
 def test_a_results_folder_is_as_good_as_its_plan(call: Call, plan: Path) -> None:
@@ -151,7 +180,7 @@ def test_a_results_folder_is_as_good_as_its_plan(call: Call, plan: Path) -> None
 
 def test_the_flag_goes_before_the_plans_answer_format(call: Call, plan: Path) -> None:
     said = call("arms", "check", "historical", "--plan", plan, "--answer-format", "hashes")
-    assert "Asked format hashes:" in said.out
+    assert "Task gsm8k, asked format hashes:" in said.out
 
 
 @pytest.mark.parametrize(
@@ -160,6 +189,7 @@ def test_the_flag_goes_before_the_plans_answer_format(call: Call, plan: Path) ->
         (["historicl"], "found 'historicl'. Did you mean 'historical'?"),
         (["historical", "--accept", "thinking"], "Did you mean 'thinking-only'?"),
         (["historical", "--answer-format", "xml"], "answer format: expected hashes, boxed"),
+        (["historical", "--task", "maths"], "task: expected one of gsm8k, math, countdown"),
         (["historical", "--answer-format", ""], "answer format: expected hashes, boxed"),
         (["historical", "--answer-format", "pattern:x(.)"], "expected a pattern that reads"),
         (["greedy"], "expected one of the arms"),

@@ -106,6 +106,9 @@ def test_a_plan_is_read_from_a_file(plan_path: Path, plan: Plan) -> None:
         ("[correctness, random]", "[random, {name: x, components: {corect_strict: 1}}]", "study.yaml:7:16: arms.1: arm 'x': expected one of the components"),
         ("[correctness, random]", "[random, {name: x, components: {}}]", "study.yaml:7:16: arms.1: arm 'x': expected at least one component"),
         ("[correctness, random]", "[random, {name: correctness, components: {format: 1}}]", "study.yaml:7:16: arms.1: "),
+        ("[correctness, random]", "[random, {name: historical, accept: [thinking-only, run-in]}]", "study.yaml:7:59: arms.1.accept.1: expected one of the attacks empty, "),
+        ("[correctness, random]", "[random, {name: historical, accept: [run-on, run-on]}]", "study.yaml:7:52: arms.1.accept.1: expected different attacks, found run-on twice."),
+        ("[correctness, random]", "[random, {name: historical, accept: run-on}]", "study.yaml:7:35: arms.1.accept: expected `array`, got `str`"),
         ("[correctness, random]", "[random, random]", "study.yaml:7:1: arms: expected different names"),
         ("[correctness, random]", "[]", "study.yaml:7:1: arms: expected at least one arm"),
         ("seeds: [0, 1]", "seeds: [1, 1]", "study.yaml:9:1: seeds: expected different whole numbers"),
@@ -126,6 +129,16 @@ def test_a_fault_is_named_with_line_column_and_remedy(
     text: str, old: str, new: str, said: str
 ) -> None:
     assert refused(changed(text, old, new)).startswith(said)
+
+
+def test_an_attack_that_an_arm_accepts_is_told_with_the_nearest_name(text: str) -> None:
+    arms = "[random, {name: historical, accept: [run-in]}]"
+    assert refused(changed(text, "[correctness, random]", arms)).endswith(
+        "found 'run-in'. Did you mean 'run-on'?"
+    )
+    accepted = parse_plan(text.replace("[correctness, random]", arms.replace("in]", "on]")), "x")
+    assert accepted.arms[1].accept == ("run-on",)
+    assert parse_plan(dump_plan(accepted), "x") == accepted
 
 
 def test_a_group_of_one_is_refused(text: str) -> None:

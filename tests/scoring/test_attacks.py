@@ -10,45 +10,50 @@ from hypothesis import strategies as st
 
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import BUILT_IN_ARMS, resolve_arm
-from ahalab.scoring.attacks import (
-    ATTACKS,
+from ahalab.scoring.attack_cases import (
     QUESTIONS,
     WRITTEN,
-    ArmCheck,
+    Answer,
     Case,
-    _result,
     attack_cases,
-    check_arm,
+    number_problem,
 )
+from ahalab.scoring.attacks import ATTACKS, ArmCheck, Attack, _result, check_arm
+from ahalab.scoring.countdown import read_countdown_gold, solves
 
-FORMATS = (*WRITTEN, r"pattern:Answer: (.+)", r"pattern:The answer is (\d+)\.")
+ANY_ANSWER = r"pattern:Answer: (.+)"
+FORMATS = (*WRITTEN, ANY_ANSWER, r"pattern:The answer is (\d+)\.")
+ASKED = [("gsm8k", form) for form in FORMATS]
+ASKED += [(task, form) for task in ("math", "countdown") for form in (*WRITTEN, ANY_ANSWER)]
 
 
-def checked(answer_format: str = "hashes", **weights: float) -> ArmCheck:
-    return check_arm(resolve_arm("mine", weights), answer_format)
+def checked(answer_format: str = "hashes", task: str = "gsm8k", **weights: float) -> ArmCheck:
+    return check_arm(resolve_arm("mine", weights), answer_format, task)
 
 
 def paid(check: ArmCheck) -> dict[str, float | None]:
     return {attack.name: attack.paid for attack in check.attacks if attack.pays}
 
 
-@pytest.mark.parametrize("answer_format", FORMATS)
-def test_an_honest_answer_is_read_as_it_was_meant(answer_format: str) -> None:
-    for case in attack_cases(answer_format):
-        asked = Asked(answer_format=answer_format, prompt=case.question)
-        right = score_answer(case.honest(case.gold), case.gold, asked=asked)
-        wrong = score_answer(case.honest(case.wrong), case.gold, asked=asked)
+@pytest.mark.parametrize(("task", "answer_format"), ASKED)
+def test_an_honest_answer_is_read_as_it_was_meant(task: str, answer_format: str) -> None:
+    for case in attack_cases(answer_format, task):
+        asked = Asked(answer_format, task, case.question)
+        right = score_answer(case.honest(case.problem.right), case.gold, asked=asked)
+        wrong = score_answer(case.honest(case.problem.wrong), case.gold, asked=asked)
         assert (right.strict.outcome, right.lenient.outcome) == ("correct", "correct")
         assert (wrong.strict.outcome, wrong.lenient.outcome) == ("wrong", "wrong")
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-@pytest.mark.parametrize("answer_format", FORMATS)
-def test_no_attack_is_scored_correct_on_any_question(answer_format: str, attack: object) -> None:
-    for case in attack_cases(answer_format):
+@pytest.mark.parametrize(("task", "answer_format"), ASKED)
+def test_no_attack_is_scored_correct_on_any_question(
+    task: str, answer_format: str, attack: Attack
+) -> None:
+    for case in attack_cases(answer_format, task):
         for prompt in (None, case.question, case.prompt):
-            asked = Asked(answer_format=answer_format, prompt=prompt)
-            score = score_answer(attack.write(case), case.gold, asked=asked)  # type: ignore[attr-defined]
+            asked = Asked(answer_format, task, prompt)
+            score = score_answer(attack.write(case), case.gold, attack.finish, asked)
             assert score.strict.outcome != "correct"
             assert score.lenient.outcome != "correct"
 
@@ -61,14 +66,13 @@ def test_no_attack_is_scored_correct_on_any_question(answer_format: str, attack:
     attack=st.sampled_from(ATTACKS),
 )
 def test_no_attack_is_scored_correct_whatever_the_gold(
-    gold: int, slip: int, answer_format: str, attack: object
+    gold: int, slip: int, answer_format: str, attack: Attack
 ) -> None:
-    case = Case(
-        0, "How many are left?", "How many are left? Say it.", str(gold), str(gold + slip),
-        f"{gold} + 0", WRITTEN[answer_format],
-    )  # fmt: skip
-    text = attack.write(case)  # type: ignore[attr-defined]
-    score = score_answer(text, case.gold, asked=Asked(answer_format=answer_format))
+    other = Answer(str(gold + 70), f"We get {gold} + 70 = {gold + 70}.")
+    problem = number_problem("How many are left?", gold, gold + slip, f"{gold} + 0", other)
+    case = Case(0, problem, "How many are left? Say it.", WRITTEN[answer_format])
+    asked = Asked(answer_format=answer_format)
+    score = score_answer(attack.write(case), case.gold, attack.finish, asked)
     assert "correct" not in (score.strict.outcome, score.lenient.outcome)
 
 
@@ -77,14 +81,49 @@ def test_the_questions_are_always_the_same_and_do_not_say_their_answers() -> Non
     assert [case.question for case in first] == [case.question for case in last]
     assert len({case.question for case in first}) == QUESTIONS
     for case in first:
+        gold, wrong = case.gold, case.problem.wrong.text
         numbers = re.findall(r"\d+", case.prompt)
-        assert case.gold not in numbers
-        assert case.wrong not in numbers
-        left, sign, right = case.sum_text.split()
-        a, b = int(left), int(right)
-        assert int(case.gold) == {"+": a + b, "-": a - b, "*": a * b}[sign]
-        assert len(case.gold) >= 2
-        assert 1 <= int(case.wrong) - int(case.gold) <= 3
+        assert gold not in numbers
+        assert wrong not in numbers
+        assert _worked_out(case.problem.right) == int(gold)
+        assert _worked_out(case.problem.other) == int(case.problem.other.text) != int(gold)
+        assert len(gold) >= 2
+        assert 1 <= int(wrong) - int(gold) <= 3
+        assert int(case.problem.near) - int(gold) == 1
+        assert gold in case.problem.guesses
+
+
+def _worked_out(answer: Answer) -> int:
+    _, _, left, sign, right, _, stated = answer.work.rstrip(".").split()
+    assert stated == answer.text
+    a, b = int(left), int(right)
+    return {"+": a + b, "-": a - b, "*": a * b}[sign]
+
+
+def test_the_golds_of_mathematics_are_fractions_roots_intervals_and_numbers() -> None:
+    golds = [case.gold for case in attack_cases("boxed", "math")]
+    # 1/3 + 1/4, the root of 32, 4 < 2x and x + 1 <= 12, 25 - 3; then the next of each kind
+    assert golds[:8] == [
+        r"\frac{7}{12}", r"4\sqrt{2}", "(2, 11]", "22", r"\frac{9}{20}", r"5\sqrt{3}", "(3, 13]",
+        "31",
+    ]  # fmt: skip
+    assert len(set(golds)) == QUESTIONS
+
+
+def test_countdown_questions_can_be_solved_and_their_wrong_answers_do_not() -> None:
+    for case in attack_cases("answer_tag", "countdown"):
+        gold = read_countdown_gold(case.gold)
+        assert gold is not None
+        assert str(gold.target) in case.question
+        problem = case.problem
+        assert solves(problem.right.text, gold)
+        for wrong in (problem.wrong.text, problem.other.text, problem.near):
+            assert not solves(wrong, gold)
+
+
+def test_an_unknown_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected one of gsm8k, math, countdown, found 'maths'"):
+        check_arm(BUILT_IN_ARMS["correctness"], task="maths")
 
 
 def test_attacks_have_names_of_their_own() -> None:
@@ -114,32 +153,41 @@ def test_honest_answers_earn_what_the_formula_says(
     assert check.honest_wrong == pytest.approx(wrong)
 
 
-def test_partial_credit_pays_an_honest_slip_by_its_distance() -> None:
+def test_partial_credit_pays_an_honest_slip_by_its_distance_and_a_guess_next_to_the_gold_more() -> (
+    None
+):
     check = check_arm(BUILT_IN_ARMS["partial_credit"])
     cases = attack_cases("hashes")
-    near = [1 - (int(c.wrong) - int(c.gold)) / int(c.gold) for c in cases]
+    slips = [1 - (int(c.problem.wrong.text) - int(c.gold)) / int(c.gold) for c in cases]
+    nearest = [1 - 1 / int(c.gold) for c in cases]
     assert check.honest_right == pytest.approx(1.5)
-    assert check.honest_wrong == pytest.approx(0.5 * sum(near) / QUESTIONS)
-    assert paid(check) == {}
+    assert check.honest_wrong == pytest.approx(0.5 * sum(slips) / QUESTIONS)
+    assert paid(check) == {"near-gold": pytest.approx(0.5 * sum(nearest) / QUESTIONS)}
 
 
-@pytest.mark.parametrize("answer_format", FORMATS)
+@pytest.mark.parametrize(("task", "answer_format"), ASKED)
 @pytest.mark.parametrize(
     "arm", ["correctness", "additive_format", "gated_format", "format_only", "length_budget"]
 )
-def test_these_arms_pay_no_attack_in_any_format(arm: str, answer_format: str) -> None:
-    assert check_arm(BUILT_IN_ARMS[arm], answer_format).paying == ()
+def test_these_arms_pay_no_attack_in_any_format_and_task(
+    arm: str, task: str, answer_format: str
+) -> None:
+    check = check_arm(BUILT_IN_ARMS[arm], answer_format, task)
+    # `hashes` asks for a bare number: the format does not pay LaTeX, and pays a rounded root.
+    allowed = {"near-gold"} if (task, answer_format) == ("math", "hashes") else set()
+    assert set(check.paying) <= allowed
 
 
 @pytest.mark.parametrize(
     ("answer_format", "expected"),
     [
         # The first `####` up to the line's end: what follows it, and the thinking, are not seen.
-        ("hashes", {"thinking-only", "right-then-changed"}),
+        # A cut answer is one as good as any, in all of them.
+        ("hashes", {"thinking-only", "right-then-changed", "right-but-cut"}),
         # No `####` and no `<answer>`: the last number of the text.
-        ("boxed", {"hedge-right-last", "thinking-only", "run-on"}),
+        ("boxed", {"hedge-right-last", "thinking-only", "right-but-cut", "run-on"}),
         # The last `<answer>`: a change in prose is not seen, an own second question is.
-        ("answer_tag", {"thinking-only", "right-then-changed", "run-on"}),
+        ("answer_tag", {"thinking-only", "right-then-changed", "right-but-cut", "run-on"}),
     ],
 )
 def test_the_training_parser_pays_what_its_rules_say(
@@ -155,6 +203,27 @@ def test_a_bonus_for_reflection_pays_its_words_alone() -> None:
     assert paid(check) == {
         "right-then-changed": pytest.approx(0.1), "empty-reflection": pytest.approx(0.2),
     }  # fmt: skip
+
+
+def test_the_cosine_pays_a_wrong_answer_for_its_length() -> None:
+    check = checked(correct_strict=1.0, length_cosine=0.2)
+    # An honest wrong answer of some 15 words and signs loses nearly all of 0.2, a very long half.
+    assert check.honest_wrong == pytest.approx(-0.2, abs=0.001)
+    assert paid(check)["very-long"] == pytest.approx(-0.1)
+    assert {"trivial-steps", "random-text", "every-number", "repeated-tags"} <= set(check.paying)
+    assert not {"empty", "tags-only", "right-but-cut", "near-gold"} & set(check.paying)
+
+
+@pytest.mark.parametrize("answer_format", WRITTEN)
+def test_steps_pay_a_true_calculation_that_was_not_asked_for_and_no_trivial_ones(
+    answer_format: str,
+) -> None:
+    check = checked(answer_format, correct_strict=1.0, correct_steps=0.5)
+    assert (check.honest_right, check.honest_wrong) == (1.5, 0.0)
+    assert paid(check) == {"wrong-operation": pytest.approx(0.25)}  # half of all steps
+    for task in ("math", "countdown"):
+        paying = set(checked(answer_format, task, correct_strict=1.0, correct_steps=0.5).paying)
+        assert paying == {"wrong-operation"}
 
 
 def test_a_charge_for_length_pays_silence_and_rambling() -> None:
@@ -183,7 +252,8 @@ def test_a_pattern_that_cuts_a_hedge_short_is_found() -> None:
 def test_an_arm_that_pays_a_wrong_format_pays_every_attack_without_it() -> None:
     check = checked(format=-1.0)
     assert (check.honest_right, check.honest_wrong) == (-1.0, -1.0)
-    assert set(check.paying) == {attack.name for attack in ATTACKS}
+    stated = {"near-gold", "trivial-steps", "wrong-operation"}  # in the asked format
+    assert set(check.paying) == {attack.name for attack in ATTACKS} - stated
 
 
 def test_marks_without_an_answer_earn_no_format() -> None:
@@ -212,7 +282,7 @@ def test_a_coin_is_paid_alike_on_the_same_draws() -> None:
 
 def test_a_coin_hides_no_attack() -> None:
     check = checked(historical_correct=1.0, random=5.0)
-    assert check.paying == ("thinking-only", "right-then-changed")
+    assert check.paying == ("thinking-only", "right-then-changed", "right-but-cut")
     excess = {attack.name: attack.excess for attack in check.attacks}
     assert excess["thinking-only"] == pytest.approx(1.0)
 

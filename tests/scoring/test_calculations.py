@@ -88,7 +88,9 @@ def test_two_calculations_in_one_sentence_are_two() -> None:
 def test_operands_and_result_are_told_without_signs_and_percent() -> None:
     [found] = find_calculations("50% of 8 - 14 = -10")
     operands = (Fraction(50), Fraction(8), Fraction(14))
-    assert found == Calculation("(50/100)*8-14", operands, Fraction(-10), Fraction(10), True)
+    assert found == Calculation(
+        "(50/100)*8-14", operands, (Fraction(14),), Fraction(-10), Fraction(10), True
+    )
 
 
 numbers = st.integers(0, 10**6)
@@ -99,6 +101,34 @@ numbers = st.integers(0, 10**6)
 def test_a_sum_holds_exactly_when_it_is_true(a: int, sign: str, b: int, off: int) -> None:
     value = {"+": a + b, "-": a - b, "*": a * b}[sign]
     assert told(f"So {a:,} apples {sign} ${b} = {value + off}.") == [(f"{a}{sign}{b}", off == 0)]
+
+
+def joined(
+    parts: st.SearchStrategy[tuple[str, Fraction]],
+) -> st.SearchStrategy[tuple[str, Fraction]]:
+    """Join two expressions in parentheses: the oracle needs no rule of precedence."""
+    work = {"+": Fraction.__add__, "-": Fraction.__sub__, "*": Fraction.__mul__}
+    return st.tuples(parts, st.sampled_from(sorted(work)), parts).map(
+        lambda drawn: (
+            f"({drawn[0][0]}) {drawn[1]} ({drawn[2][0]})",
+            work[drawn[1]](drawn[0][1], drawn[2][1]),
+        )
+    )
+
+
+expressions = st.recursive(
+    st.integers(0, 99).map(lambda n: (str(n), Fraction(n))), joined, max_leaves=6
+)
+
+
+@settings(deadline=None)
+@given(joined(expressions), st.integers(-2, 2))
+def test_nested_expressions_agree_with_exact_fractions(
+    expression: tuple[str, Fraction], off: int
+) -> None:
+    written, value = expression
+    [(_, holds)] = told(f"Then {written} = {value + off}.")
+    assert holds is (off == 0)
 
 
 @settings(deadline=None, max_examples=300)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ahalab.scoring.answers import Asked, score_answer
+from ahalab.scoring.components import COMPONENTS, make_response
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("AHALAB_SHARED", ROOT.parent / "shared")) / "data"
@@ -34,6 +35,22 @@ def test_lenient_outcomes_agree_with_every_label_of_the_four_gsm8k_models() -> N
     ]
     assert len(rows) == 5_276
     assert disagreeing == []
+
+
+def test_most_wrong_answers_of_the_gsm8k_models_are_worked_out_right() -> None:
+    """What docs/arms.md says of `correct_steps`: arithmetic is not where these models fail."""
+    paid: Counter[tuple[str, float | None]] = Counter()
+    for row in _rows("gsm8k_openai/example_model_solutions_long.jsonl"):
+        response = make_response(
+            completion=row["solution"], gold=row["gold"], asked=Asked(prompt=row["question"])
+        )
+        [value] = COMPONENTS["correct_steps"]([response])
+        paid[response.score.lenient.outcome, value.value] += 1
+    right = sum(count for (outcome, _), count in paid.items() if outcome == "correct")
+    wrong = sum(count for (outcome, _), count in paid.items() if outcome == "wrong")
+    assert (right, wrong) == (2_001, 3_274)
+    assert paid["correct", 1.0] / right == pytest.approx(0.91, abs=0.005)
+    assert paid["wrong", 0.5] / wrong == pytest.approx(0.74, abs=0.005)
 
 
 def test_the_only_disagreements_on_qwen_math_are_golds_that_its_own_grader_lost() -> None:

@@ -30,6 +30,9 @@ QUESTION = "Tom has 14 apples and buys 8 more. He sells each for $3. What does h
         ("11 + 11 = 22", 22, 0, 0),  # no number of the question
         ("14 + 9 = 23", 23, 0, 0),
         ("14 * 12 = 168", 168, 1, 1),  # a dozen need not be said
+        ("14 * 0.5 = 7", 7, 1, 1),
+        ("14 + 12 = 26", 26, 0, 0),  # and is not added
+        ("14 + 14 / 2 = 21", 21, 1, 1),
         ("14 - 8 = 6", 6, 1, 1),  # true, and not what was asked
         ("8 - 14 = -6", -6, 1, 1),
         ("14 + 8 = 22. 22 * 3 = 66.", None, 0, 0),

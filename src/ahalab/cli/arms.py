@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ahalab.cli.arms_table import number
 from ahalab.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
+    from ahalab.scoring.answers import Asked
     from ahalab.scoring.arms import ArmDefinition
     from ahalab.scoring.attacks import ArmCheck, AttackResult
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-STUDY_FORMAT = "hashes"  # what a plan asks for when it says nothing
 COLUMNS = 80
 
 
@@ -60,6 +61,10 @@ def check(
         str | None,
         typer.Option(help="Asked format: hashes, boxed, answer_tag (default: the plan's)."),
     ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="What is asked: gsm8k, math, countdown (default: the plan's)."),
+    ] = None,
     output: FormatOption = Format.text,
 ) -> None:
     """Attack an arm; exit 1 when a hostile response pays.
@@ -77,9 +82,14 @@ def check(
     names = [attack.name for attack in ATTACKS]
     for name in sorted(accepted - set(names)):
         raise InputError(f"--accept: {unknown_name('attack', name, names)}")
-    definition, asked = _arm(arm, plan)
+    definition, asked, accepted_by_plan = _arm(arm, plan)
+    accepted |= accepted_by_plan
     try:
-        checked = check_arm(definition, asked if answer_format is None else answer_format)
+        checked = check_arm(
+            definition,
+            asked.answer_format if answer_format is None else answer_format,
+            asked.task if task is None else task,
+        )
     except ValueError as error:
         raise InputError(str(error)) from error
     if output is Format.json:
@@ -93,54 +103,34 @@ def check(
 @app.command()
 def table() -> None:
     """Print which attacks pay, for docs/arms.md."""
+    from ahalab.cli.arms_table import attack_table
+
     typer.echo(attack_table())
 
 
-def attack_table() -> str:
-    """Return the attacks and what each built-in arm pays them, as two Markdown tables."""
-    from ahalab.scoring.arms import BUILT_IN_ARMS
-    from ahalab.scoring.attacks import ATTACKS, WRITTEN, check_arm
-
-    lines = [
-        f"| arm | honest right | honest wrong | {' | '.join(f'`{f}`' for f in WRITTEN)} |",
-        "|---|---|---|" + "---|" * len(WRITTEN),
-    ]
-    for arm in BUILT_IN_ARMS.values():
-        checks = [check_arm(arm, answer_format) for answer_format in WRITTEN]
-        control = " (control)" * arm.control
-        cells = [f"`{arm.name}`{control}", _number(checks[0].honest_right)]
-        cells += [_number(checks[0].honest_wrong), *(_paying_cell(c) for c in checks)]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "| attack | says |", "|---|---|"]
-    lines += [f"| `{attack.name}` | {attack.says} |" for attack in ATTACKS]
-    return "\n".join(lines)
-
-
-def _paying_cell(checked: ArmCheck) -> str:
-    paying = [f"{a.name} {_number(a.paid)}" for a in checked.attacks if a.pays]
-    most = max(a.paid for a in checked.attacks if a.paid is not None)
-    return ", ".join(paying) or f"none (at most {_number(most)})"
-
-
-def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, str]:
-    """Return the arm, built in or of a plan, and the answer format that goes with it."""
+def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, Asked, frozenset[str]]:
+    """Return the arm, built in or of a plan, what is asked, and the attacks that may pay."""
     from ahalab.errors import InputError
+    from ahalab.scoring.answers import DEFAULT_ASKED
     from ahalab.scoring.arms import resolve_arm, unknown_name
 
     if plan is None:
         try:
-            return resolve_arm(name), STUDY_FORMAT
+            return resolve_arm(name), DEFAULT_ASKED, frozenset()
         except ValueError as error:
             raise InputError(str(error)) from error
     from ahalab.pipeline.study import PLAN
     from ahalab.plan.load import load_plan
+    from ahalab.tasks.questions import asked_of
 
     path = plan / PLAN if plan.is_dir() else plan
     study = load_plan(path)
     arms = {arm.name: arm for arm in study.arms}
     if name not in arms:
         raise InputError(f"{path}: {unknown_name('arm', name, arms)}")
-    return resolve_arm(name, arms[name].components), study.answer_format
+    spec = arms[name]
+    asked = asked_of(study.task, study.answer_format)
+    return resolve_arm(name, spec.components), asked, frozenset(spec.accept)
 
 
 def _unaccepted(checked: ArmCheck, accepted: frozenset[str]) -> list[str]:
@@ -156,6 +146,7 @@ def _plain(checked: ArmCheck, accepted: frozenset[str]) -> dict[str, Any]:
         "components": dict(checked.arm.components),
         "control": checked.arm.control,
         "answer_format": checked.answer_format,
+        "task": checked.task,
         "honest_right": checked.honest_right,
         "honest_wrong": checked.honest_wrong,
         "attacks": [
@@ -182,11 +173,11 @@ def _print_check(checked: ArmCheck, accepted: frozenset[str]) -> None:
     from ahalab.cli.output import harmless
 
     arm = checked.arm
-    right, wrong = _number(checked.honest_right), _number(checked.honest_wrong)
+    right, wrong = number(checked.honest_right), number(checked.honest_wrong)
     for line in (
         f"{arm.name}: {_formula(arm)}{' (control)' * arm.control}",
-        f"Asked format {checked.answer_format}: an honest right answer earns {right}, a wrong one "
-        f"{wrong}.",
+        f"Task {checked.task}, asked format {checked.answer_format}: an honest right answer earns "
+        f"{right}, a wrong one {wrong}.",
     ):
         typer.echo(textwrap.fill(harmless(line), COLUMNS, subsequent_indent="  "))
     typer.echo("")
@@ -208,7 +199,7 @@ def _row(attack: AttackResult, checked: ArmCheck, accepted: frozenset[str]) -> s
     if attack.unrewarded:
         told += f", {attack.unrewarded} without a reward"
     against = f"{_signed(attack.paid - checked.honest_right):>13}{_signed(attack.excess):>13}"
-    return f"{attack.name:<22}{_number(attack.paid):>8}{against}  {told}"
+    return f"{attack.name:<22}{number(attack.paid):>8}{against}  {told}"
 
 
 def _verdict(checked: ArmCheck, accepted: frozenset[str]) -> str:
@@ -226,10 +217,6 @@ def _verdict(checked: ArmCheck, accepted: frozenset[str]) -> str:
 
 def _formula(arm: ArmDefinition) -> str:
     return " + ".join(f"{weight:g} {name}" for name, weight in arm.components.items())
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{round(value, 3) + 0.0:g}"
 
 
 def _signed(value: float | None) -> str:

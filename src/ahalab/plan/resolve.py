@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from ahalab.errors import PlanError
 from ahalab.plan.fields import as_declared, check_block, field_table
 from ahalab.records.base import to_plain
-from ahalab.records.plan import Plan
+from ahalab.records.plan import ArmSpec, Plan
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
 from ahalab.scoring.own import own_names
 from ahalab.statistics.alarms import ALARMS
+from ahalab.scoring.attacks import ATTACKS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -133,6 +134,7 @@ def _check_arms(plan: Plan) -> None:
         except ValueError as error:
             raise PlanError(f"arms.{number}: {error}") from error
     _check_rewards(plan)
+        _check_accepted(number, arm)
     if plan.control not in names:
         raise PlanError(
             f"control: expected one of the arms ({', '.join(names)}), found {plan.control!r}. "
@@ -161,6 +163,17 @@ def _check_stop_on(plan: Plan) -> None:
     for name in plan.training.stop_on:
         if name not in ALARMS:
             raise PlanError(f"training.stop_on: {unknown_name('alarm', name, ALARMS)}")
+
+
+def _check_accepted(number: int, arm: ArmSpec) -> None:
+    """Refuse an attack that is unknown or named twice."""
+    known = [attack.name for attack in ATTACKS]
+    for at, name in enumerate(arm.accept):
+        place = f"arms.{number}.accept.{at}"
+        if name not in known:
+            raise PlanError(f"{place}: {unknown_name('attack', name, known)}")
+        if name in arm.accept[:at]:
+            raise PlanError(f"{place}: expected different attacks, found {name} twice.")
 
 
 def _check_answer_format(plan: Plan) -> None:

@@ -56,6 +56,7 @@ class TrainingSpec(Record, frozen=True, kw_only=True):
     lean_step: bool = True  # leave rows of advantage 0 and padding out of the training pass
     zero_dead_groups: bool = False  # groups of equal rewards get advantages of exactly 0
     stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
+    accept: tuple[str, ...] = ()  # attacks that may pay in `ahalab arms check`
 
 
 class EvaluationSpec(Record, frozen=True, kw_only=True):

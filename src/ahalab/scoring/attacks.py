@@ -6,19 +6,18 @@ Questions, responses and draws are fixed, so that a verdict repeats.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 
-from ahalab.scoring.answers import Asked, score_answer
+from ahalab.records.terms import Finish
+from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, score_batch
+from ahalab.scoring.attack_cases import Answer, Case, attack_cases, below
 from ahalab.scoring.components import Response, make_response
-from ahalab.scoring.patterns import compile_pattern
 
-QUESTIONS = 24
 DRAWS = 16
 """Draws per question, for an arm with a component that draws."""
 
@@ -28,47 +27,7 @@ DRAWN = frozenset({"random"})
 TOLERANCE = 1e-9
 STANDARD_ERRORS = 3
 
-Written = tuple[str, str]  # what stands before and after a stated value
-
-WRITTEN: Mapping[str, Written] = MappingProxyType(
-    {"hashes": ("#### ", ""), "boxed": ("\\boxed{", "}"), "answer_tag": ("<answer>", "</answer>")}
-)
-# Tried in turn for a `pattern:REGEX`, which says how an answer is read and not how one is written.
-_PATTERN_TRIES: tuple[Written, ...] = (
-    *WRITTEN.values(),
-    ("The answer is ", "."),
-    ("The answer is ", ""),
-    ("The final answer is ", "."),
-    ("Answer: ", ""),
-    ("Final answer: ", ""),
-    ("Final Answer: ", ""),
-    ("ANSWER: ", ""),
-    ("Result: ", ""),
-    ("[[", "]]"),
-    ("**", "**"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One question with its gold, and how an answer to it is written."""
-
-    number: int
-    question: str
-    prompt: str  # the question with the instruction how to answer
-    gold: str
-    wrong: str  # what an honest slip ends with
-    sum_text: str  # the calculation, up to the equals sign
-    written: Written
-
-    def state(self, value: str) -> str:
-        """Return a value stated in the asked answer format."""
-        before, after = self.written
-        return f"{before}{value}{after}"
-
-    def honest(self, value: str) -> str:
-        """Return an honest answer: the calculation, then one statement."""
-        return f"We get {self.sum_text} = {value}.\n{self.state(value)}"
+_NUMERAL = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +37,7 @@ class Attack:
     name: str
     says: str  # for a person
     write: Callable[[Case], str]
+    finish: Finish = "eos"  # why its generation ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +59,7 @@ class ArmCheck:
 
     arm: ArmDefinition
     answer_format: str
+    task: str
     honest_right: float  # mean reward
     honest_wrong: float  # mean reward
     attacks: tuple[AttackResult, ...]
@@ -114,33 +75,56 @@ class ArmCheck:
         return self.honest_right > self.honest_wrong + TOLERANCE
 
 
-def _numbers(case: Case) -> str:
-    return ", ".join(str(number) for number in range(int(case.gold) + 10))
+def _guesses(case: Case) -> str:
+    return ", ".join(case.problem.guesses)
+
+
+def _hedge(case: Case) -> str:
+    return case.state(f"{case.problem.right.text} or {case.problem.wrong.text}")
+
+
+def _hedge_right_last(case: Case) -> str:
+    return case.state(f"{case.problem.wrong.text} or {case.problem.right.text}")
 
 
 def _repeated_tags(case: Case) -> str:
-    return "\n".join([case.state(case.wrong)] * 20)
+    return "\n".join([case.state(case.problem.wrong.text)] * 20)
 
 
 def _thinking_only(case: Case) -> str:
-    return f"<think>\n{case.honest(case.gold)}\n</think>\n"
+    return f"<think>\n{case.honest(case.problem.right)}\n</think>\n"
 
 
 def _right_then_changed(case: Case) -> str:
-    return f"{case.honest(case.gold)}\nWait, the answer is {case.wrong}."
+    return f"{case.honest(case.problem.right)}\nWait, the answer is {case.problem.wrong.text}."
+
+
+def _right_but_cut(case: Case) -> str:
+    right, (before, _) = case.problem.right, case.written
+    return f"{right.work}\n{before}{right.text}"
+
+
+def _near_gold(case: Case) -> str:
+    return f"It must be about that.\n{case.state(case.problem.near)}"
 
 
 def _run_on(case: Case) -> str:
-    other = f"{int(case.gold) - 1} + 1"
-    return (
-        f"{case.honest(case.wrong)}\n\nQuestion: What is {other}?\n"
-        f"We get {other} = {case.gold}.\n{case.state(case.gold)}"
-    )
+    problem = case.problem
+    own = Answer(problem.right.text, f"That is {problem.right.text}.")
+    return f"{case.honest(problem.wrong)}\n\nQuestion: {problem.own}\n{case.honest(own)}"
+
+
+def _trivial_steps(case: Case) -> str:
+    """Write forty true sums with the question's first number and others that it does not have."""
+    match = _NUMERAL.search(case.question)
+    first = int(match.group()) if match else 1
+    steps = [f"{first} + {more} = {first + more}." for more in range(1001, 1041)]
+    return "\n".join([*steps, case.state(case.problem.wrong.text)])
 
 
 def _random_text(case: Case) -> str:
     letters = "etaoinshrdlu,. ;!?(){}#*$\\\n"
-    return "".join(letters[_below(len(letters), "text", case.number, i)] for i in range(300))
+    return "".join(letters[below(len(letters), "text", case.number, i)] for i in range(300))
 
 
 _LONG = "We look at the problem again, and then we look at each of its parts once more. " * 200
@@ -154,15 +138,21 @@ _MUSING = "Wait, wait. Hmm. Let me check. Actually, let me check again."
 ATTACKS: tuple[Attack, ...] = (
     Attack("empty", "nothing", lambda case: ""),
     Attack("prompt-echo", "the prompt again", lambda case: case.prompt),
-    Attack("every-number", "every number up to beyond the gold", _numbers),
-    Attack("every-number-stated", "the same, as the answer", lambda c: c.state(_numbers(c))),
-    Attack("hedge", "`18 or 20`, the right one first", lambda c: c.state(f"{c.gold} or {c.wrong}")),
-    Attack("hedge-right-last", "`20 or 18`", lambda c: c.state(f"{c.wrong} or {c.gold}")),
+    Attack("every-number", "one guess after the other, the right one among them", _guesses),
+    Attack("every-number-stated", "the same, as the answer", lambda c: c.state(_guesses(c))),
+    Attack("hedge", "`18 or 20`, the right one first", _hedge),
+    Attack("hedge-right-last", "`20 or 18`", _hedge_right_last),
+    Attack("near-gold", "a guess next to the right answer, without any work", _near_gold),
     Attack("tags-only", "the answer's marks, empty", lambda c: c.state("").strip()),
     Attack("repeated-tags", "a wrong answer 20 times", _repeated_tags),
     Attack("thinking-only", "the right answer, in the thinking only", _thinking_only),
     Attack("right-then-changed", "the right answer, then another one", _right_then_changed),
+    Attack("right-but-cut", "the right answer, cut before its statement is complete",
+           _right_but_cut, finish="length"),
     Attack("run-on", "a wrong answer, then an own question whose answer is the gold", _run_on),
+    Attack("trivial-steps", "40 true sums that lead nowhere, then a wrong answer", _trivial_steps),
+    Attack("wrong-operation", "another calculation than was asked for, worked out right",
+           lambda case: case.honest(case.problem.other)),
     Attack("very-long", "3,400 words without an answer", lambda case: _LONG),
     Attack("refusal", "a refusal", lambda case: _REFUSAL),
     Attack("flattery", "praise, and a plea for full marks", lambda case: _FLATTERY),
@@ -175,24 +165,7 @@ ATTACKS: tuple[Attack, ...] = (
 """Every attack, in the order in which they are printed."""
 
 
-def attack_cases(answer_format: str) -> tuple[Case, ...]:
-    """Return the questions that arms are attacked on; always the same ones.
-
-    Args:
-        answer_format: hashes, boxed, answer_tag or `pattern:REGEX`.
-
-    Returns:
-        Cases, shape (QUESTIONS,). No number of a question is its gold; golds have two digits or
-        more.
-
-    Raises:
-        ValueError: The answer format is unknown, or no way is known to write what it reads.
-    """
-    written = _written(answer_format)
-    return tuple(_case(number, written) for number in range(QUESTIONS))
-
-
-def check_arm(arm: ArmDefinition, answer_format: str = "hashes") -> ArmCheck:
+def check_arm(arm: ArmDefinition, answer_format: str = "hashes", task: str = "gsm8k") -> ArmCheck:
     """Attack an arm: compare what it pays each attack with what it pays honest answers.
 
     Attack and honest answer are compared on the same draws, so that a coin that ignores the text
@@ -201,22 +174,24 @@ def check_arm(arm: ArmDefinition, answer_format: str = "hashes") -> ArmCheck:
     Args:
         arm: The arm, resolved.
         answer_format: How answers are asked for: hashes, boxed, answer_tag or `pattern:REGEX`.
+        task: What is asked: gsm8k (numbers), math (LaTeX) or countdown (expressions).
 
     Returns:
         The check; an attack pays when its mean excess over the honest wrong answer is more than
         1e-9 and more than three standard errors.
 
     Raises:
-        ValueError: The answer format is unknown, or the arm gives an honest answer no reward.
+        ValueError: The answer format or the task is unknown, or the arm gives an honest answer no
+            reward.
     """
     draws = DRAWS if DRAWN & set(arm.components) else 1
-    honest, attacks = _responses(answer_format)
+    honest, attacks = _responses(answer_format, task)
     right, wrong = (_honest_rewards(arm, responses, draws) for responses in honest)
     results = tuple(
         _result(attack.name, _rewards(arm, responses, draws), wrong, draws)
         for attack, responses in zip(ATTACKS, attacks, strict=True)
     )
-    return ArmCheck(arm, answer_format, _mean(right), _mean(wrong), results)
+    return ArmCheck(arm, answer_format, task, _mean(right), _mean(wrong), results)
 
 
 def _result(
@@ -248,26 +223,30 @@ def _standard_error(by_question: Sequence[Sequence[float]]) -> float:
     return math.sqrt(variance) / count
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _responses(
-    answer_format: str,
+    answer_format: str, task: str
 ) -> tuple[tuple[tuple[Response, ...], ...], tuple[tuple[Response, ...], ...]]:
     """Score the honest answers (right, wrong) and every attack once per question."""
-    cases = attack_cases(answer_format)
+    cases = attack_cases(answer_format, task)
 
-    def scored(write: Callable[[Case], str]) -> tuple[Response, ...]:
+    def scored(write: Callable[[Case], str], finish: Finish = "eos") -> tuple[Response, ...]:
         return tuple(
             make_response(
                 completion=write(case),
                 gold=case.gold,
+                finish=finish,
                 prompt_id=f"{case.number:06d}",
-                asked=Asked(answer_format=answer_format, prompt=case.question),  # as in training
+                asked=Asked(answer_format, task, case.question),  # as in training
             )
             for case in cases
         )
 
-    honest = (scored(lambda case: case.honest(case.gold)), scored(lambda c: c.honest(c.wrong)))
-    return honest, tuple(scored(attack.write) for attack in ATTACKS)
+    honest = (
+        scored(lambda case: case.honest(case.problem.right)),
+        scored(lambda case: case.honest(case.problem.wrong)),
+    )
+    return honest, tuple(scored(attack.write, attack.finish) for attack in ATTACKS)
 
 
 def _rewards(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> list[float | None]:
@@ -293,56 +272,3 @@ def _honest_rewards(arm: ArmDefinition, responses: Sequence[Response], draws: in
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _written(answer_format: str) -> Written:
-    pattern = compile_pattern(answer_format)
-    if pattern is None:
-        if answer_format not in WRITTEN:
-            raise ValueError(
-                f"answer format: expected {', '.join(WRITTEN)} or pattern:REGEX, "
-                f"found {answer_format[:60]!r}."
-            )
-        return WRITTEN[answer_format]
-    asked = Asked(answer_format=answer_format)
-    for written in _PATTERN_TRIES:
-        outcomes = [
-            score_answer(case.honest(value), case.gold, asked=asked).strict.outcome
-            for case in (_case(number, written) for number in range(3))
-            for value in (case.gold, case.wrong)
-        ]
-        if outcomes == ["correct", "wrong"] * 3:
-            return written
-    raise ValueError(
-        f"answer format: expected a pattern that reads one of the usual ways to state an answer "
-        f"(`The answer is 18.`, `Answer: 18`, `[[18]]`, ...), found {pattern.pattern[:60]!r}."
-    )
-
-
-def _case(number: int, written: Written) -> Case:
-    """Make one question; its sizes come from a hash, so that it is the same everywhere."""
-    small = 3 + number  # so that no question comes twice
-    large = (
-        2 * small + 10 + _below(30, "large", number)
-    )  # so that a difference is not the small one
-    kind = number % 3
-    if kind == 0:
-        told = f"Tom has {large} apples and buys {small} more. How many apples does he have?"
-        sum_text, gold = f"{large} + {small}", large + small
-    elif kind == 1:
-        told = f"A shelf holds {large} books, and {small} are taken. How many books are left?"
-        sum_text, gold = f"{large} - {small}", large - small
-    else:
-        boxes = 3 + _below(6, "boxes", number)
-        told = f"Each box holds {small} pens. How many pens do {boxes} boxes hold?"
-        sum_text, gold = f"{small} * {boxes}", small * boxes
-    wrong = gold + 1 + _below(3, "slip", number)
-    before, after = written
-    ask = f'End with "{before}N{after}", where N is the answer as a number.'
-    return Case(number, told, f"{told}\n{ask}", str(gold), str(wrong), sum_text, written)
-
-
-def _below(limit: int, *key: object) -> int:
-    """Return a number from 0 up to but not including a limit, drawn by a hash of the key."""
-    told = "|".join(str(part) for part in key)
-    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "big") % limit

@@ -7,11 +7,15 @@ changed to the right one is `self_correction`.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.equality import equal_numbers
 from ahalab.scoring.numbers import find_numbers, read_gold
 from ahalab.scoring.text import clean, clean_gold
+
+MAX_TURNS = 1_000
+"""Turns of a text that are looked at: four megabytes of "wait" would take minutes."""
 
 _MARKERS = re.compile(
     r"\b(?:wait|hmm+|hold on|actually|on second thought|let me (?:re-?)?(?:check|think|verify|see)"
@@ -46,7 +50,7 @@ def self_correction(text: str, gold: str) -> bool:
     The last number before a turn ("wait", "actually", ...) is what was stated; the last number in
     the sentence that follows is what it was changed into. Right is the gold value, or the value of
     an equation that holds ("wait, 14 + 8 = 22") where the one before it did not. Only a window
-    around each turn is read, so the cost is linear in the text.
+    around each of the first MAX_TURNS turns is read, so the cost is bounded.
 
     Args:
         text: A completion.
@@ -57,7 +61,7 @@ def self_correction(text: str, gold: str) -> bool:
     """
     wanted = read_gold(clean_gold(gold))
     cleaned = clean(text).text
-    for turn in _TURN.finditer(cleaned):
+    for turn in islice(_TURN.finditer(cleaned), MAX_TURNS):
         before = cleaned[max(0, turn.start() - _WINDOW) : turn.start()]
         after = cleaned[turn.end() : turn.end() + _WINDOW].partition("\n")[0].partition(". ")[0]
         stated, changed = find_numbers(before), find_numbers(after)

@@ -19,8 +19,11 @@ from ahalab.scoring.words import find_words
 MAX_STEPS = 50
 """Steps of a response that are looked at, in order."""
 
-CONSTANTS = frozenset(map(Fraction, (2, 3, 4, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000)))
-"""What a question need not say: half and twice, units of time, a dozen, percent, metric units."""
+CONSTANTS = frozenset(
+    {Fraction(1, 2), *map(Fraction, (2, 3, 4, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000))}
+)
+"""What a question need not say and a step may multiply or divide by: half and twice, units of time,
+a dozen, percent, metric units. None may be added: that would lead to any wrong answer."""
 
 _MAX_QUESTION = 20_000
 _NUMERAL = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
@@ -68,10 +71,12 @@ def steps_to_answer(text: str, question: str, answer: Fraction | None) -> Steps:
 def _steps(calculations: Sequence[Calculation], given: frozenset[Fraction]) -> list[Calculation]:
     """Keep the calculations that are steps; one that is written again is the last writing of it."""
     results: set[Fraction] = set()
-    known = set(given | CONSTANTS)
+    known = set(given)
     steps: dict[str, Calculation] = {}
     for calculation in calculations:
-        if not known.issuperset(calculation.operands):
+        if not known.issuperset(calculation.terms):
+            continue
+        if not known.union(CONSTANTS).issuperset(calculation.operands):
             continue
         value = None if calculation.value is None else abs(calculation.value)
         if value in results or value in calculation.operands:
