@@ -14,9 +14,9 @@ from ahalab.records.base import to_plain
 from ahalab.records.plan import ArmSpec, Plan
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
+from ahalab.scoring.attacks import ATTACKS
 from ahalab.scoring.own import own_names
 from ahalab.statistics.alarms import ALARMS
-from ahalab.scoring.attacks import ATTACKS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -133,8 +133,8 @@ def _check_arms(plan: Plan) -> None:
             resolve_arm(arm.name, arm.components)
         except ValueError as error:
             raise PlanError(f"arms.{number}: {error}") from error
-    _check_rewards(plan)
         _check_accepted(number, arm)
+    _check_rewards(plan)
     if plan.control not in names:
         raise PlanError(
             f"control: expected one of the arms ({', '.join(names)}), found {plan.control!r}. "

@@ -47,6 +47,7 @@ class ArmSpec(Record, frozen=True, kw_only=True):
     components: dict[str, float] | None = None  # None: the built-in arm of this name
     on_error: Literal["stop", "none"] = "stop"  # what a failure of an own reward's code does:
     # stop the run, or leave the row without a reward and out of its group's comparison
+    accept: tuple[str, ...] = ()  # attacks that may pay in `ahalab arms check`
 
 
 class TrainingSpec(Record, frozen=True, kw_only=True):
@@ -56,7 +57,6 @@ class TrainingSpec(Record, frozen=True, kw_only=True):
     lean_step: bool = True  # leave rows of advantage 0 and padding out of the training pass
     zero_dead_groups: bool = False  # groups of equal rewards get advantages of exactly 0
     stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
-    accept: tuple[str, ...] = ()  # attacks that may pay in `ahalab arms check`
 
 
 class EvaluationSpec(Record, frozen=True, kw_only=True):
