@@ -223,3 +223,75 @@ def test_the_page_on_arms_has_the_table_that_the_command_prints(call: Call) -> N
     table = call("arms", "table").out
     assert table == attack_table() + "\n"
     assert table in page, "docs/arms.md is stale: put in what `ahalab arms table` prints"
+
+
+# Rewards of one's own.
+
+OWN = """\
+import itertools
+count = itertools.count()
+
+def contains(completions, answer, **kwargs):
+    return [float(a in c[0]["content"]) for c, a in zip(completions, answer)]
+
+def strict(completions, answer, **kwargs):
+    return [float(c[0]["content"].endswith("#### " + a)) for c, a in zip(completions, answer)]
+
+def drifting(completions, **kwargs):
+    return [float(next(count) % 7) for c in completions]
+
+def broken(completions, **kwargs):
+    return [float(c[0]["content"].split()[99]) for c in completions]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "my_attacked.py").write_text(OWN, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_reward_of_ones_own_that_looks_for_the_gold_is_gamed(call: Call, own: Path) -> None:
+    said = call("arms", "check", "my_attacked:contains", "--format", "json")
+    assert said.code == 1
+    told = json.loads(said.out)
+    assert {"every-number", "hedge", "thinking-only", "right-then-changed"} <= set(told["paying"])
+    assert (told["honest_right"], told["honest_wrong"], told["repeats"]) == (1.0, 0.0, True)
+
+
+def test_it_pays_nothing_of_what_a_stricter_one_does_not(call: Call, own: Path) -> None:
+    told = json.loads(call("arms", "check", "my_attacked:strict", "--format", "json").out)
+    assert set(told["paying"]) <= {"run-on", "right-but-cut"}
+
+
+def test_one_that_does_not_repeat_is_drawn_and_said_to_be(call: Call, own: Path) -> None:
+    said = call("arms", "check", "my_attacked:drifting")
+    assert "Note: a response does not earn the same twice" in said.out
+    assert "Note" not in call("arms", "check", "historical").out
+
+
+def test_one_that_fails_on_an_honest_answer_is_refused_with_its_fault(
+    call: Call, own: Path
+) -> None:
+    said = call("arms", "check", "my_attacked:broken")
+    assert (said.code, said.out) == (2, "")
+    assert "my_attacked:broken failed: IndexError" in said.err
+
+
+def test_an_arm_of_a_plan_that_weighs_one_is_checked_with_the_code_beside_the_plan(
+    call: Call, own: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = own / "study.yaml"
+    path.write_text(
+        PLAN.replace("reflection: 1", "'my_attacked:contains': 0.5").replace("boxed", "hashes"),
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    told = json.loads(call("arms", "check", "greedy", "--plan", path, "--format", "json").out)
+    paid = {attack["name"]: attack["paid"] for attack in told["attacks"]}
+    assert paid["every-number"] == 0.5
+    assert told["honest_right"] == 1.5
+    missing = call("arms", "check", "my_attacked:contains")
+    assert missing.code == 2
+    assert "expected a module my_attacked" in missing.err

@@ -49,7 +49,13 @@ def list_arms(output: FormatOption = Format.text) -> None:
 
 @app.command()
 def check(
-    arm: Annotated[str, typer.Argument(help="A built-in arm, or with --plan one of the plan's.")],
+    arm: Annotated[
+        str,
+        typer.Argument(
+            help="A built-in arm, a reward of one's own (module:function), or with --plan one of "
+            "the plan's arms."
+        ),
+    ],
     plan: Annotated[
         Path | None, typer.Option("--plan", help="A study plan that declares the arm.")
     ] = None,
@@ -70,7 +76,7 @@ def check(
     """Attack an arm; exit 1 when a hostile response pays.
 
     An attack pays when it earns more than an honest wrong answer. A control arm pays anything by
-    definition.
+    definition. The code of a reward of one's own is run.
     """
     import json
 
@@ -113,8 +119,12 @@ def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, Asked, frozenset[
     from ahalab.errors import InputError
     from ahalab.scoring.answers import DEFAULT_ASKED
     from ahalab.scoring.arms import resolve_arm, unknown_name
+    from ahalab.scoring.own import OWN_NAME
+    from ahalab.tasks.rewards import one_own_reward, reward_folders, with_own_rewards
 
     if plan is None:
+        if OWN_NAME.fullmatch(name):
+            return one_own_reward(name, (Path(),)), DEFAULT_ASKED, frozenset()
         try:
             return resolve_arm(name), DEFAULT_ASKED, frozenset()
         except ValueError as error:
@@ -130,7 +140,8 @@ def _arm(name: str, plan: Path | None) -> tuple[ArmDefinition, Asked, frozenset[
         raise InputError(f"{path}: {unknown_name('arm', name, arms)}")
     spec = arms[name]
     asked = asked_of(study.task, study.answer_format)
-    return resolve_arm(name, spec.components), asked, frozenset(spec.accept)
+    definition = resolve_arm(name, spec.components)
+    return with_own_rewards(study, definition, reward_folders(plan)), asked, frozenset(spec.accept)
 
 
 def _unaccepted(checked: ArmCheck, accepted: frozenset[str]) -> list[str]:
@@ -147,6 +158,7 @@ def _plain(checked: ArmCheck, accepted: frozenset[str]) -> dict[str, Any]:
         "control": checked.arm.control,
         "answer_format": checked.answer_format,
         "task": checked.task,
+        "repeats": checked.repeats,
         "honest_right": checked.honest_right,
         "honest_wrong": checked.honest_wrong,
         "attacks": [
@@ -186,6 +198,8 @@ def _print_check(checked: ArmCheck, accepted: frozenset[str]) -> None:
         typer.echo(_row(attack, checked, accepted).rstrip())
     typer.echo("")
     typer.echo(_verdict(checked, accepted))
+    if not checked.repeats:
+        typer.echo("Note: a response does not earn the same twice; these are means of draws.")
     if not (checked.right_pays or arm.control):
         typer.echo("Note: a right answer earns no more than a wrong one.")
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
-from ahalab.scoring.arms import ArmDefinition, score_batch
+from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
 from ahalab.scoring.attack_cases import Answer, Case, attack_cases, below
 from ahalab.scoring.components import Response, make_response
 
@@ -60,6 +60,7 @@ class ArmCheck:
     arm: ArmDefinition
     answer_format: str
     task: str
+    repeats: bool  # the same response earned the same twice
     honest_right: float  # mean reward
     honest_wrong: float  # mean reward
     attacks: tuple[AttackResult, ...]
@@ -184,14 +185,15 @@ def check_arm(arm: ArmDefinition, answer_format: str = "hashes", task: str = "gs
         ValueError: The answer format or the task is unknown, or the arm gives an honest answer no
             reward.
     """
-    draws = DRAWS if DRAWN & set(arm.components) else 1
     honest, attacks = _responses(answer_format, task)
+    repeats = _rewards(arm, honest[1], 1) == _rewards(arm, honest[1], 1)
+    draws = 1 if repeats and not DRAWN & set(arm.components) else DRAWS
     right, wrong = (_honest_rewards(arm, responses, draws) for responses in honest)
     results = tuple(
         _result(attack.name, _rewards(arm, responses, draws), wrong, draws)
         for attack, responses in zip(ATTACKS, attacks, strict=True)
     )
-    return ArmCheck(arm, answer_format, task, _mean(right), _mean(wrong), results)
+    return ArmCheck(arm, answer_format, task, repeats, _mean(right), _mean(wrong), results)
 
 
 def _result(
@@ -251,22 +253,28 @@ def _responses(
 
 def _rewards(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> list[float | None]:
     """Return the rewards, shape (questions * draws,): all draws of a question together."""
+    return [reward.reward for reward in _scored(arm, responses, draws)]
+
+
+def _scored(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> list[Reward]:
     batch = [
         replace(response, seed=draw // 8, step=draw, sample=draw % 8)
         for response in responses
         for draw in range(draws)
     ]
-    return [reward.reward for reward in score_batch(arm, batch)]
+    return score_batch(arm, batch)
 
 
 def _honest_rewards(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> list[float]:
     rewards = []
-    for reward in _rewards(arm, responses, draws):
-        if reward is None:
+    for scored in _scored(arm, responses, draws):
+        if scored.reward is None:
+            parts = scored.components.items()
+            reasons = "; ".join(f"{name} {p.status}" for name, p in parts if p.value is None)
             raise ValueError(
-                f"arm {arm.name!r}: expected a reward for an honest answer, found none."
+                f"arm {arm.name!r}: expected a reward for an honest answer, found none: {reasons}."
             )
-        rewards.append(reward)
+        rewards.append(scored.reward)
     return rewards
 
 

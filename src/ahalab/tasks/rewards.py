@@ -79,6 +79,20 @@ def with_own_rewards(plan: Plan, arm: ArmDefinition, folders: Sequence[Path]) ->
     return replace(arm, own=loaded) if loaded else arm
 
 
+def one_own_reward(name: str, folders: Sequence[Path]) -> ArmDefinition:
+    """Return an arm of nothing but one own reward, loaded, outside any study.
+
+    Raises:
+        InputError: See `find_reward` and `own_reward`.
+    """
+
+    def conversation(question: str) -> list[dict[str, str]]:
+        return [{"role": "user", "content": question}]
+
+    reward = own_reward(find_reward(name, folders), conversation, 0)
+    return ArmDefinition(name, {name: 1.0}, own={name: reward})
+
+
 def own_reward(source: RewardSource, conversation: Conversation, max_steps: int) -> OwnReward:
     """Load one reward as a component.
 
