@@ -398,6 +398,7 @@ def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
                     lenient_accuracy=lenient.adapter_correct / QUESTIONS,
                     strict_difference_points=strict.difference_points,
                     lenient_difference_points=lenient.difference_points,
+                    identical_fraction=0.31,
                     alarms=("reward-without-ability",) if arm.name == "format_only" else (),
                 )
             )  # fmt: skip
@@ -410,7 +411,7 @@ def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
                 lenient_difference_points=fmean(differences["lenient"]),
                 strict_seed_spread_points=stdev(differences["strict"]) if several else None,
                 lenient_seed_spread_points=stdev(differences["lenient"]) if several else None,
-                own_score_difference=0.178,
+                own_score_difference=0.178, alarms=(),
             )
         )  # fmt: skip
     return Ablation(plan_digest=digest(plan), cells=tuple(cells), arms=tuple(arms))

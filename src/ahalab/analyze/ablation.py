@@ -12,6 +12,7 @@ from ahalab.records.diagnostics import Diagnostics
 from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
 from ahalab.scoring.components import make_response
 from ahalab.scoring.worker import row_decider
+from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
 from ahalab.store.layout import StudyPaths
 from ahalab.tasks.questions import asked_of
@@ -47,6 +48,9 @@ def summarise(
                     lenient_accuracy=lenient.adapter_correct / lenient.n,
                     strict_difference_points=strict.difference_points,
                     lenient_difference_points=lenient.difference_points,
+                    identical_fraction=identical_fraction(
+                        study.base, study.adapters[arm.name, seed]
+                    ),
                     alarms=tuple(a.name for a in diagnostics.alarms),
                 )
             )
@@ -79,6 +83,12 @@ def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: i
     return mean(r.reward for r in score_batch(arm, responses) if r.reward is not None)
 
 
+def identical_fraction(base: Answers, adapter: Answers) -> float:
+    """Return the share of an adapter's answers that equal the base's to the letter."""
+    same = [base.rows[key].completion == row.completion for key, row in adapter.rows.items()]
+    return sum(same) / len(same)
+
+
 def _arm(study: StudyAnswers, cells: list[AblationCell], name: str) -> AblationArm:
     own = [c for c in cells if c.arm == name]
     strict = [c.strict_difference_points for c in own]
@@ -89,6 +99,7 @@ def _arm(study: StudyAnswers, cells: list[AblationCell], name: str) -> AblationA
         if c.own_score_adapter is not None and c.own_score_base is not None
     ]
     spec = next(arm for arm in study.plan.arms if arm.name == name)
+    primary = strict if study.plan.analysis.primary == "strict" else lenient
     return AblationArm(
         arm=name,
         control=name == study.plan.control,
@@ -99,4 +110,10 @@ def _arm(study: StudyAnswers, cells: list[AblationCell], name: str) -> AblationA
         strict_seed_spread_points=stdlib.stdev(strict) if len(own) > 1 else None,
         lenient_seed_spread_points=stdlib.stdev(lenient) if len(own) > 1 else None,
         own_score_difference=mean(gains),
+        alarms=arm_alarms(
+            control=name == study.plan.control,
+            difference_points=sum(primary) / len(own),
+            spread_points=stdlib.stdev(primary) if len(own) > 1 else None,
+            identical_fractions={c.seed: c.identical_fraction for c in own},
+        ),
     )

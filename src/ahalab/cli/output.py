@@ -174,6 +174,11 @@ def print_ablation(ablation: Ablation) -> None:
         if cell.alarms:
             told = ", ".join(cell.alarms)
             console.print(Text(f"alarms of {cell.arm}, seed {cell.seed}: {told}"))
+    for arm in ablation.arms:
+        for alarm in arm.alarms:
+            console.print(
+                Text(f"alarm {alarm.name} of {arm.arm}: {alarm.evidence}. Try: {alarm.remedy}.")
+            )
 
 
 def print_diagnostics(diagnostics: Diagnostics) -> None:

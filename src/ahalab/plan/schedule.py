@@ -12,9 +12,14 @@ def generation_batch(plan: Plan) -> int:
     return local * plan.training.processes
 
 
-def expected_rollouts(plan: Plan) -> int:
-    """Return how many completions a run generates: whole generation batches over all steps."""
+def rollouts_after(plan: Plan, steps: int) -> int:
+    """Return how many completions a run has generated after some optimizer steps."""
     grpo = plan.grpo
-    micro_batches = int(grpo["max_steps"]) * int(grpo["gradient_accumulation_steps"])
+    micro_batches = steps * int(grpo["gradient_accumulation_steps"])
     window = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
     return -(-micro_batches // window) * generation_batch(plan)
+
+
+def expected_rollouts(plan: Plan) -> int:
+    """Return how many completions a whole run generates."""
+    return rollouts_after(plan, int(plan.grpo["max_steps"]))

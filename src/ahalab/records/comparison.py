@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ahalab.records.base import Record
+from ahalab.records.run import Alarm
 from ahalab.records.terms import Metric, Outcome
 
 VerdictWord = Literal["improved", "worse", "equivalent", "no evidence", "not comparable"]
@@ -138,6 +139,7 @@ class AblationCell(Record, frozen=True, kw_only=True):
     lenient_accuracy: float
     strict_difference_points: float
     lenient_difference_points: float
+    identical_fraction: float  # answers that equal the base's to the letter
     alarms: tuple[str, ...]
 
 
@@ -153,6 +155,7 @@ class AblationArm(Record, frozen=True, kw_only=True):
     strict_seed_spread_points: float | None  # standard deviation over seeds
     lenient_seed_spread_points: float | None
     own_score_difference: float | None
+    alarms: tuple[Alarm, ...]  # those that need all its seeds
 
 
 class Ablation(Record, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ahalab.records.run import RunRecord
+from ahalab.records.run import Alarm, RunRecord
 from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table
 from ahalab.report.wording import UNKNOWN, weighted
@@ -84,13 +84,20 @@ def badges(study: Study) -> tuple[Badge, ...]:
 
 
 def alarms(study: Study) -> tuple[Warned, ...]:
-    """Return the alarms of all runs, each name once."""
+    """Return the alarms of all runs and of the arms over their seeds, each name once."""
     found: dict[str, list[tuple[str, str]]] = {}
     remedies: dict[str, str] = {}
-    for run in study.runs:
-        raised = {*run.record.alarms, *(run.diagnostics.alarms if run.diagnostics else ())}
+    places: list[tuple[str, set[Alarm]]] = [
+        (
+            f"{run.arm}, seed {run.seed}",
+            {*run.record.alarms, *(run.diagnostics.alarms if run.diagnostics else ())},
+        )
+        for run in study.runs
+    ]
+    if study.ablation is not None:
+        places += [(f"{arm.arm}, all seeds", set(arm.alarms)) for arm in study.ablation.arms]
+    for where, raised in places:
         for alarm in sorted(raised, key=lambda a: (a.name, a.evidence)):
-            where = f"{run.arm}, seed {run.seed}"
             if (where, alarm.evidence) not in found.setdefault(alarm.name, []):
                 found[alarm.name].append((where, alarm.evidence))
             remedies.setdefault(alarm.name, alarm.remedy)

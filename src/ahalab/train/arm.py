@@ -50,6 +50,7 @@ from ahalab.train.adapter import save_adapter
 from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import ALONE, Ranks
+from ahalab.train.reconcile import reconcile
 from ahalab.train.trl_compat import (
     check_trl,
     effective_config,
@@ -312,7 +313,8 @@ class _Session:
                 plan_digest=self.plan_digest,
                 base_digest=self.base_digest,
                 on_step=on_step,
-                on_checkpoint=self._stop_at_alarm,
+                before_checkpoint=self._reconcile,
+                after_checkpoint=self._stop_at_alarm,
             )
         )
         return trainer
@@ -331,8 +333,8 @@ class _Session:
 
         save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
         attempts = self._attempts()
+        self._reconcile(self.steps_planned)
         steps, rollouts = self._rows()
-        self._reconcile(rollouts, steps)
         if pilot is not None:
             pilot.require_same_order(rollouts, self.run.rollouts)
         norm = adapter_effect_norm(self.run.adapter)
@@ -379,30 +381,17 @@ class _Session:
         journal = read_journal(journal_path(self.run.steps))
         return tuple(_attempt(a) for a in journal.attempts)
 
-    def _reconcile(self, rollouts: list[Rollout], steps: list[Step]) -> None:
-        """Compare our rows with the plan and with the trainer's own count of tokens.
-
-        Raises:
-            InputError: A row is missing or doubled.
-        """
-        expected = expected_rollouts(self.plan)
-        keys = {(r.step, r.prompt_id, r.group, r.sample) for r in rollouts}
-        if not len(keys) == len(rollouts) == expected or len(steps) != self.steps_planned:
-            raise InputError(
-                f"{self.run.rollouts}: expected {expected} rollouts in {self.steps_planned} "
-                "steps, each once, "
-                f"found {len(rollouts)} ({len(keys)} different) in {len(steps)}."
-            )
-        length = {p.prompt_id: p.prompt_tokens for p in self.prompts}
-        tokens = sum(length[r.prompt_id] + len(r.completion_ids) for r in rollouts)
-        # A step that reused a batch has no count: TRL logs one when it generates.
-        counted = next((s.tokens for s in reversed(steps) if s.tokens is not None), None)
-        if counted is not None and counted != tokens:
-            raise InputError(
-                f"{self.run.steps}: expected the trainer's count of tokens, "
-                f"{counted}, "
-                f"in the rows, found {tokens}."
-            )
+    def _reconcile(self, done: int) -> None:
+        """Compare the rows with what the trainer did; see `reconcile`."""
+        steps, rollouts = self._rows()
+        reconcile(
+            self.plan,
+            steps,
+            rollouts,
+            done=done,
+            prompt_tokens={p.prompt_id: p.prompt_tokens for p in self.prompts},
+            place=self.run.rollouts,
+        )
 
 
 def _attempt(line: JournalAttempt) -> Attempt:

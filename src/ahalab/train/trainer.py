@@ -104,7 +104,8 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         plan_digest: str,
         base_digest: str,
         on_step: Callable[[Step], None],
-        on_checkpoint: Callable[[], None],
+        before_checkpoint: Callable[[int], None],
+        after_checkpoint: Callable[[], None],
     ) -> None:
         self.logger = logger
         self.writers = writers  # None in all processes but the first
@@ -113,7 +114,8 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.plan_digest = plan_digest
         self.base_digest = base_digest
         self.on_step = on_step
-        self.on_checkpoint = on_checkpoint
+        self.before_checkpoint = before_checkpoint
+        self.after_checkpoint = after_checkpoint
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
 
@@ -140,6 +142,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         if self.writers is None:
             return
         step = int(state.global_step)
+        self.before_checkpoint(step)
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
             run=self.writers.rollouts.file.run,
@@ -149,7 +152,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
             files=file_digests(folder_of(self.checkpoints, step)),
         )
         mark(self.checkpoints, checkpoint)
-        self.on_checkpoint()
+        self.after_checkpoint()
 
 
 def _trainer_figures(logs: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ahalab.records.base import to_plain
 from ahalab.records.comparison import Ablation
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.scoring.arms import ArmDefinition, score_batch
+from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.grading import Grader, Put
@@ -62,8 +63,15 @@ def _cell(study: Study, outcomes: Outcomes, grader: Grader, cell: Cell) -> dict[
         "lenient_accuracy": accuracy["lenient"],
         "strict_difference_points": 100 * (accuracy["strict"] - base["strict"]),
         "lenient_difference_points": 100 * (accuracy["lenient"] - base["lenient"]),
+        "identical_fraction": _identical(outcomes, answers),
         "alarms": [alarm.name for alarm in diagnostics.alarms] if diagnostics else [],
     }
+
+
+def _identical(outcomes: Outcomes, answers: AnswerSet) -> float:
+    base = outcomes.base.replies
+    same = sum(base[key].completion == reply.completion for key, reply in answers.replies.items())
+    return same / len(answers.replies)
 
 
 def _own_score(
@@ -103,4 +111,12 @@ def _arm(outcomes: Outcomes, name: str, cells: Sequence[dict[str, Any]]) -> dict
         found[f"{metric}_seed_spread_points"] = (
             statistics.stdev(values) if len(values) > 1 else None
         )
+    primary = outcomes.plan.analysis.primary
+    alarms = arm_alarms(
+        control=name == outcomes.plan.control,
+        difference_points=found[f"{primary}_difference_points"],
+        spread_points=found[f"{primary}_seed_spread_points"],
+        identical_fractions={c["seed"]: c["identical_fraction"] for c in cells},
+    )
+    found["alarms"] = [to_plain(alarm) for alarm in alarms]
     return found
