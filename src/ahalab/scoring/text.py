@@ -1,7 +1,8 @@
 """A cleaned view of a response, in which every position can be traced back to the original.
 
 Digits of every script become ASCII digits, the minus signs of Unicode `-`, no-break spaces between
-digit groups `,`; zero-width and direction marks vanish. Nothing else changes.
+digit groups `'`, the full-width forms of ASCII their ASCII; zero-width and direction marks vanish.
+Nothing else changes.
 """
 
 from __future__ import annotations
@@ -12,23 +13,24 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff]+"
+)
 _GROUP_SPACE = re.compile("(?<=[0-9])[\u00a0\u2007\u2009\u202f](?=[0-9]{3}(?![0-9]))")
 _DASH_AS_SIGN = re.compile(r"(?<![\w)])[\u2013\u2012](?=[0-9$€£.])")
 _SIGNS = {
-    "\u2212": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-", "\uff0b": "+", "\uff05": "%",
-    "\uff0e": ".", "\uff0c": ",", "\uff0f": "/", "\uff04": "$", "\uff1d": "=", "\uff1a": ":",
+    "\u2212": "-", "\ufe63": "-", "\u2010": "-", "\u2011": "-", "\u301c": "~", "\u223c": "~",
     "\u00a0": " ", "\u2007": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\u066a": "%",
     "\u066b": ".", "\u066c": ",", "\u2044": "/", "\u2215": "/", "\u22c5": "*", "\u00b7": "*",
-    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n", "\r": "\n", "\uff03": "#",
+    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n", "\r": "\n",
 }  # fmt: skip
 
 
 class _Table(dict[int, str]):
-    """Fills itself with the digits of every script, one character at a time."""
+    """Fills itself with the digits of every script and with ASCII, one character at a time."""
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
+        character = chr(code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code)  # full-width ASCII
         digit = unicodedata.decimal(character, None)
         self[code] = character if digit is None else str(digit)
         return self[code]
@@ -61,7 +63,7 @@ def clean(response: str) -> View:
     if response.isascii():
         return View(response)
     text, cuts = _without_invisible(response)
-    text = _GROUP_SPACE.sub(",", text.translate(_DIGITS_ONLY))
+    text = _GROUP_SPACE.sub("'", text.translate(_DIGITS_ONLY))
     return View(_DASH_AS_SIGN.sub("-", text.translate(_TABLE)), cuts)
 
 
