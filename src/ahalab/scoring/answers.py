@@ -18,7 +18,7 @@ from ahalab.scoring.patterns import compile_pattern
 from ahalab.scoring.statements import asked_rule
 from ahalab.scoring.text import View, clean, clean_gold
 
-SCORER_VERSION = "1"
+SCORER_VERSION = "2"
 """Changes with every change of an outcome; it stands in every record that holds one."""
 
 TASKS = ("gsm8k", "math", "countdown")
