@@ -56,7 +56,8 @@ def commit(
     lenient = _last(text, task, statements)
     if lenient is not None and lenient.rule == asked:
         return lenient, lenient
-    strict = _last(text, task, [s for s in statements if s.rule == asked])
+    in_format = [s for s in statements if s.rule == asked]
+    strict = _last(text, task, in_format) if in_format else None
     if lenient is None:
         found = final_value(text, region, task, prompt)
         lenient = None if found is None else Commitment(found[0], found[1], complete=False)
