@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-_GROUP_SPACE = re.compile("(?<=[0-9])[\u00a0\u2007\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
 _DASH_AS_SIGN = re.compile(r"(?<![\w)])[\u2013\u2012](?=[0-9$€£.])")
 _SIGNS = {
     "\u2212": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-", "\uff0b": "+", "\uff05": "%",
@@ -57,15 +57,13 @@ _TABLE = _Table({ord(sign): plain for sign, plain in _SIGNS.items()})
 
 
 def clean(response: str) -> View:
-    """Clean a response for reading; free for plain ASCII."""
+    """Clean a response for reading; free for plain ASCII, cheap where only letters are not."""
     if response.isascii():
         return View(response)
     text, cuts = _without_invisible(response)
-    text = _GROUP_SPACE.sub(",", text.translate(_DIGITS_ONLY))
-    return View(_DASH_AS_SIGN.sub("-", text.translate(_TABLE)), cuts)
-
-
-_DIGITS_ONLY = _Table()
+    if any(_TABLE[ord(character)] != character for character in set(text)):
+        text = _GROUP_SPACE.sub(",", text).translate(_TABLE)
+    return View(_DASH_AS_SIGN.sub("-", text), cuts)
 
 
 def _without_invisible(response: str) -> tuple[str, tuple[tuple[int, int], ...]]:
