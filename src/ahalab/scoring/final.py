@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.region import Region
@@ -18,9 +20,12 @@ _RESTATED = re.compile(
 _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s")
 _DIGIT = re.compile(r"\d")
 _FOOTER = re.compile(r"\s*[([]?(?:step|page|part)\s\d+ of \d+", re.IGNORECASE)
-_MATH = re.compile(r"\$\$?([^$\n]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_MATH = re.compile(  # nothing opens within: else a million openings are each read to the end
+    r"\$\$?([^$\n]+)\$|\\\(((?:(?!\\\().)+?)\\\)|\\\[((?:(?!\\\[).)+?)\\\]"
+)
 _RATIO = re.compile(r"(?<![\d:])\d{1,9}\s?:\s?\d{1,9}(?![\d:])")
 _MAX_LINES = 500  # walked back over, from the end
+_MAX_SENTENCES = 500  # likewise
 
 
 def final_value(
@@ -37,7 +42,7 @@ def final_value(
     Returns:
         The value and the rule that took it; None when there is none.
     """
-    for start, end in _sentences_backwards(text, region):
+    for start, end in islice(_sentences_backwards(text, region), _MAX_SENTENCES):
         sentence = text[start:end]
         if text[end : end + 1] == "?" or _RESTATED.search(sentence) or _FOOTER.match(sentence):
             continue
@@ -106,8 +111,9 @@ def _sentences_backwards(text: str, region: Region) -> Iterator[tuple[int, int]]
 def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
     pieces = []
     position = start
-    for stop in _BREAK.finditer(text, start, end):
+    for stop in deque(_BREAK.finditer(text, start, end), maxlen=_MAX_SENTENCES):
         pieces.append((position, stop.start()))
         position = stop.end()
     pieces.append((position, end))
-    return [piece for piece in reversed(pieces) if text[piece[0] : piece[1]].strip()]
+    last = pieces[-_MAX_SENTENCES:]
+    return [piece for piece in reversed(last) if text[piece[0] : piece[1]].strip()]
