@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from ahalab.scoring.final import final_value
 from ahalab.scoring.region import NEW_QUESTION, Region, find_region
 from ahalab.scoring.statements import Statement, find_statements
-from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
+from ahalab.scoring.values import (
+    MAX_STATEMENT,
+    Value,
+    read_latex_statement,
+    read_number_statement,
+)
 
 _TENTATIVE = re.compile(
     r"\b(?:could|might|may|maybe|perhaps|possibly|either|alternatively|or)\b[^.\n]{0,40}$",
@@ -20,6 +25,7 @@ _TURN = re.compile(
     re.IGNORECASE,
 )
 _MAX_UNREADABLE = 200  # statements walked back over, from the last, before giving up
+_MAX_UNREADABLE_CHARACTERS = 100_000  # likewise
 _MATH_OPENS = re.compile(r"[\s*:]*(?:\$\$?|\\\(|\\\[)")
 _MATH_CLOSES = re.compile(r"\$|\\\)|\\\]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -78,10 +84,14 @@ def _before_new_question(
 
 
 def _last(text: str, task: str, statements: Sequence[Statement]) -> Commitment | None:
+    room = _MAX_UNREADABLE_CHARACTERS
     for index in range(len(statements) - 1, max(-1, len(statements) - _MAX_UNREADABLE), -1):
         statement = statements[index]
         value = _read(text, task, statement)
         if value is None:
+            room -= min(statement.value_end - statement.value_start, MAX_STATEMENT)
+            if room < 0:
+                return None
             continue
         if index and value.kind == "number" and _offered(text, task, statements, index, value):
             value = Value(value.start, value.end, "hedged", value.number)

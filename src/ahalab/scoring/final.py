@@ -9,7 +9,12 @@ from itertools import islice
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.region import Region
-from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
+from ahalab.scoring.values import (
+    MAX_STATEMENT,
+    Value,
+    read_latex_statement,
+    read_number_statement,
+)
 
 _BREAK = re.compile(r"[.!?](?=\s|$|[*)])|。|।")
 _RESTATED = re.compile(
@@ -26,6 +31,7 @@ _MATH = re.compile(  # nothing opens within: else a million openings are each re
 _RATIO = re.compile(r"(?<![\d:])\d{1,9}\s?:\s?\d{1,9}(?![\d:])")
 _MAX_LINES = 500  # walked back over, from the end
 _MAX_SENTENCES = 500  # likewise
+_MAX_CHARACTERS = 100_000  # of sentences without a value, likewise
 
 
 def final_value(
@@ -42,6 +48,7 @@ def final_value(
     Returns:
         The value and the rule that took it; None when there is none.
     """
+    room = _MAX_CHARACTERS
     for start, end in islice(_sentences_backwards(text, region), _MAX_SENTENCES):
         sentence = text[start:end]
         if text[end : end + 1] == "?" or _RESTATED.search(sentence) or _FOOTER.match(sentence):
@@ -51,6 +58,9 @@ def final_value(
         found = _read(text, start, end, task)
         if found is not None:
             return found
+        room -= min(end - start, MAX_STATEMENT)
+        if room < 0:
+            return None
     return None
 
 

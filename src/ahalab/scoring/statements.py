@@ -11,20 +11,20 @@ from typing import TypeVar
 
 from ahalab.scoring.patterns import PATTERN_TAIL
 
-MAX_KEPT = 200
-"""Statements of one kind that are kept from either end of a response; none between them is read."""
+MAX_KEPT = 1_000
+"""Statements of one kind, and words that may begin one, that are kept from either end of a text;
+none between them is read."""
 
-_MAX_CUES = 1_000  # words that may begin a phrase: looked at from either end
 _MAX_BRACES = 1_000_000  # looked at from the first box on
 _MAX_SENTENCE = 400  # characters of a stated answer in prose
 
 _Found = TypeVar("_Found")
 
 
-def _ends(found: Iterator[_Found], count: int = MAX_KEPT) -> list[_Found]:
+def _ends(found: Iterator[_Found]) -> list[_Found]:
     """Keep what stands at both ends of a response, so that a million statements cost little."""
-    first = list(islice(found, count))
-    return first if len(first) < count else [*first, *deque(found, maxlen=count)]
+    first = list(islice(found, MAX_KEPT))
+    return first if len(first) < MAX_KEPT else [*first, *deque(found, maxlen=MAX_KEPT)]
 
 
 class _Phrase:
@@ -39,7 +39,7 @@ class _Phrase:
         """Find the phrase where one of its cues stands."""
         if not any(map(text.__contains__, self._cues)):
             return []
-        cues = _ends(self._cue.finditer(text, start + 1, end), _MAX_CUES)
+        cues = _ends(self._cue.finditer(text, start + 1, end))
         phrases = (self._pattern.match(text, cue.start() - 1, end) for cue in cues)
         return [phrase.span() for phrase in phrases if phrase]
 
