@@ -10,7 +10,13 @@ from ahalab.scoring.equality import same_value
 from ahalab.scoring.final import final_value
 from ahalab.scoring.region import NEW_QUESTION, Region, find_region
 from ahalab.scoring.statements import Statement, find_statements
-from ahalab.scoring.values import Value, not_cut_short, read_latex_statement, read_number_statement
+from ahalab.scoring.values import (
+    MAX_STATEMENT,
+    Value,
+    not_cut_short,
+    read_latex_statement,
+    read_number_statement,
+)
 from ahalab.scoring.wording import is_taken_back, with_other_wordings
 
 _TENTATIVE = re.compile(
@@ -22,6 +28,7 @@ _TURN = re.compile(
     re.IGNORECASE,
 )
 _MAX_UNREADABLE = 200  # statements walked back over, from the last, before giving up
+_MAX_UNREADABLE_CHARACTERS = 100_000  # likewise
 _MATH_OPENS = re.compile(r"[\s*:]*(?:\$\$?|\\\(|\\\[)")
 _MATH_CLOSES = re.compile(r"\$|\\\)|\\\]")
 _MATH_JOIN = re.compile(r"(?:\$|\\\))\s*,?\s*(?:and|or|,)\s*(?:\$|\\\()")
@@ -69,7 +76,8 @@ def commit(
     lenient = _last(text, task, statements)
     if lenient is not None and lenient.rule == asked:
         return lenient, lenient
-    strict = _last(text, task, [s for s in statements if s.rule == asked])
+    in_format = [s for s in statements if s.rule == asked]
+    strict = _last(text, task, in_format) if in_format else None
     if lenient is None:
         found = final_value(text, region, task, prompt)
         lenient = None if found is None else Commitment(found[0], found[1], complete=False)
@@ -99,10 +107,14 @@ def _another_question(text: str, region: Region, stop: int, prompt: str | None) 
 
 
 def _last(text: str, task: str, statements: Sequence[Statement]) -> Commitment | None:
+    room = _MAX_UNREADABLE_CHARACTERS
     for index in range(len(statements) - 1, max(-1, len(statements) - _MAX_UNREADABLE), -1):
         statement = statements[index]
         value = _read(text, task, statement)
         if value is None:
+            room -= min(statement.value_end - statement.value_start, MAX_STATEMENT)
+            if room < 0:
+                return None
             continue
         readable = value.kind in ("number", "latex")
         others = _offered(text, task, statements, index, value) if index and readable else ()

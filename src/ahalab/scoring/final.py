@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.region import Region
-from ahalab.scoring.values import Value, joined_numbers, read_latex_statement, read_number_statement
+from ahalab.scoring.values import (
+    MAX_STATEMENT,
+    Value,
+    joined_numbers,
+    read_latex_statement,
+    read_number_statement,
+)
 
 _BREAK = re.compile(r"[.!?](?=\s|$|[*)])|。|।")
 _RESTATED = re.compile(
@@ -44,13 +52,17 @@ _BRACKETED = re.compile(r"\s*[*_]{0,2}\([^()]*\)?[*_.]{0,3}\s*")
 _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s")
 _DIGIT = re.compile(r"\d")
 _FOOTER = re.compile(r"\s*[([]?(?:step|page|part)\s\d+ of \d+", re.IGNORECASE)
-_MATH = re.compile(r"\$\$?([^$\n]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_MATH = re.compile(  # nothing opens within: else a million openings are each read to the end
+    r"\$\$?([^$\n]+)\$|\\\(((?:(?!\\\().)+?)\\\)|\\\[((?:(?!\\\[).)+?)\\\]"
+)
 _EXPRESSION = re.compile(r"[-\d(][-\d\s()+*/×÷·=]*")
 _OPERATOR = re.compile(r"\d\s*\)*\s*[-+*/×÷·]")
 _VARIABLE = re.compile(r"\s*[A-Za-z]\s*")
 _MATH_JOIN = re.compile(r"(?:\$|\\\))\s*,?\s*(?:and|or|,)\s*(?:\$|\\\()")
 _RATIO = re.compile(r"(?<![\d:])\d{1,9}\s?:\s?\d{1,9}(?![\d:])")
 _MAX_LINES = 500  # walked back over, from the end
+_MAX_SENTENCES = 500  # likewise
+_MAX_CHARACTERS = 100_000  # of sentences without a value, likewise
 
 
 def final_value(
@@ -67,8 +79,9 @@ def final_value(
     Returns:
         The value and the rule that took it; None when there is none.
     """
+    room = _MAX_CHARACTERS
     aside: tuple[Value, str] | None = None
-    for start, end in _sentences_backwards(text, region):
+    for start, end in islice(_sentences_backwards(text, region), _MAX_SENTENCES):
         sentence = text[start:end]
         if text[end : end + 1] == "?" or _RESTATED.search(sentence) or _FOOTER.match(sentence):
             continue
@@ -78,6 +91,9 @@ def final_value(
         if _REFUSED.search(sentence) and not _CONCLUDED.search(sentence):
             return found if found is not None and found[0].kind == "hedged" else None
         if found is None:
+            room -= min(end - start, MAX_STATEMENT)
+            if room < 0:
+                return aside
             continue
         if not (_ASIDE.match(sentence) or _BRACKETED.fullmatch(sentence)):
             return found
@@ -164,8 +180,9 @@ def _sentences_backwards(text: str, region: Region) -> Iterator[tuple[int, int]]
 def _split(text: str, start: int, end: int) -> list[tuple[int, int]]:
     pieces = []
     position = start
-    for stop in _BREAK.finditer(text, start, end):
+    for stop in deque(_BREAK.finditer(text, start, end), maxlen=_MAX_SENTENCES):
         pieces.append((position, stop.start()))
         position = stop.end()
     pieces.append((position, end))
-    return [piece for piece in reversed(pieces) if text[piece[0] : piece[1]].strip()]
+    last = pieces[-_MAX_SENTENCES:]
+    return [piece for piece in reversed(last) if text[piece[0] : piece[1]].strip()]

@@ -134,6 +134,8 @@ def read_number(text: str) -> Number | None:
         The number, or None when the text is anything else.
     """
     stripped = text.strip()
+    if stripped.isdecimal() and len(stripped) <= MAX_DIGITS:  # most answers: no pattern is needed
+        return Number(Fraction(int(stripped)))
     spaced = _SPACED.match(stripped)
     if spaced is not None:
         stripped = spaced[1].replace(" ", "") + stripped[spaced.end() :]
