@@ -229,5 +229,56 @@ def test_the_final_sentence_is_read_where_nothing_is_stated_more_clearly(
     assert _lenient(response, gold) == "correct"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "response", "outcome"),
+    [
+        (r"Answer: (\S+)", "Answer: 18", "correct"),
+        (r"Answer: (\S+)", "Answer: 18 apples", "correct"),
+        (r"Answer: (\S+)", "Answer: 18\nOne or two remain.", "correct"),
+        (r"Answer: (\S+)", "Answer: 18 or 20", "unparsed"),
+        (r"Answer: (\S+)", "Answer: 18 to 20", "unparsed"),
+        (r"Answer: (\d+)", "Answer: 18-20", "unparsed"),
+        (r"Answer: (\d+)", "Answer: 18.5", "unparsed"),
+        (r"Answer: (\d+)", "Answer: 18,500", "unparsed"),
+        (r"Answer: (\d+)", "Answer: 18.00", "correct"),
+        (r"Answer: (\d+)", "Answer: 18 + 2 = 20", "unparsed"),
+        (r"\*\*(\d+)\*\*", "It is **18** or **20**", "unparsed"),
+        (r'"answer": (\d+)', '{"answer": 18, "steps": 3}', "correct"),
+    ],
+)
+@pytest.mark.parametrize("task", ["gsm8k", "math"])
+def test_a_pattern_does_not_cut_a_hedge_or_a_number_short(
+    task: str, pattern: str, response: str, outcome: str
+) -> None:
+    asked = Asked(f"pattern:{pattern}", task)
+    assert score_answer(response, "18", asked=asked).strict.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("So the net profit from selling 20 candles is -$360.", "-360"),
+        ("So she works for 250,000 years to save for 20 years, living with 40% of it.", "250000"),
+        ("The cost of 3 pens and 4 books is $18.", "18"), ("5 pens and 3 books cost $18.", "18"),
+        ("Subtracting 5 from 23 gives 18.", "18"), ("To reach 100, he must save 18 more.", "18"),
+        ("He has 18. Check: 18 + 5 = 23.", "18"), ("He has 18, which is 3 more than Tom.", "18"),
+    ],
+)  # fmt: skip
+def test_the_number_that_the_final_sentence_is_about_is_its_value(response: str, gold: str) -> None:
+    assert _lenient(response, gold) == "correct"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "It means that she needs more than 18 boxes.", "She has 18 \\times \\text{boxes}.",
+        "Cost = 18 * price - 4", "2x = 18", "x + 5 = 18", "We need to find how many 18 trays hold.",
+        "We have 18 trays. I cannot solve this.", "The answer is neither 18 nor 20.",
+    ],
+)  # fmt: skip
+def test_a_bound_an_unknown_a_restatement_and_a_refusal_say_no_value(response: str) -> None:
+    assert _lenient(response, "18") != "correct"
+
+
 def test_the_scorer_carries_a_version() -> None:
-    assert SCORER_VERSION == "1"
+    assert SCORER_VERSION == "2"

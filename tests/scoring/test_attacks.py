@@ -243,10 +243,10 @@ def test_a_reward_for_repetition_pays_what_repeats() -> None:
     assert not {"empty", "hedge", "refusal", "flattery", "every-number"} & set(check.paying)
 
 
-def test_a_pattern_that_cuts_a_hedge_short_is_found() -> None:
-    # One word is captured: of `Answer: 18 or 20` that is the 18.
+def test_a_pattern_that_cuts_a_hedge_short_pays_none() -> None:
+    # One word is captured: of `Answer: 18 or 20` that is the 18, and a hedge goes on from it.
     check = check_arm(BUILT_IN_ARMS["correctness"], r"pattern:Answer: (\S+)")
-    assert paid(check) == {"hedge": 1.0}
+    assert paid(check) == {}
 
 
 def test_an_arm_that_pays_a_wrong_format_pays_every_attack_without_it() -> None:

@@ -37,6 +37,16 @@ HOSTILE = {
     "spaces after a label": "answer:" + " " * 1_000_000,
     "number words": "one hundred " * 60_000,
     "questions": "Question: 1\n" * 60_000,
+    "turns with a value": "wait 1 " * 200_000,
+    "opened mathematics": "\\(" * 400_000,
+    "opened displays": "\\[x" * 300_000,
+    "sentences without a value": "Rs. " * 300_000,
+    "pairs of braces": "\\boxed{" + "{}" * 500_000,
+    "marks between digits": "\u202e5" * 500_000,
+    "long boxes": ("\\boxed{" + "a, " * 1_600 + "}") * 400,  # each just within what is read of one
+    "long boxes of text": ("\\boxed{" + "\\text{a}" * 600 + "}") * 400,
+    "long lines of hashes": ("#### " + "x = " * 1_200 + "\n") * 400,
+    "long sentences": ("so " * 1_600 + ". ") * 400,
     "code": "__import__('os').getpid() " * 20_000,
 }
 GOLDS = {"gsm8k": "7", "math": "7", "countdown": '{"numbers": [7], "target": 7}'}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ahalab.scoring.answers import Asked, score_answer
+from ahalab.scoring.components import COMPONENTS, make_response
 from ahalab.scoring.numbers import read_number
 
 FORMS = [
@@ -103,3 +105,30 @@ def test_a_fraction_is_read_exactly_in_either_notation(above: int, below: int) -
     for written in (f"{above}/{below}", f"\\frac{{{above}}}{{{below}}}"):
         score = score_answer(f"\\boxed{{{written}}}", f"{above}/{below}")
         assert score.lenient.outcome == "correct"
+
+
+@unhurried
+@given(
+    st.lists(st.tuples(anything, st.sampled_from(["18", "20", "1/2"])), max_size=8), st.randoms()
+)
+def test_the_order_of_rows_changes_no_outcome(rows: list[tuple[str, str]], random: Random) -> None:
+    shuffled = list(range(len(rows)))
+    random.shuffle(shuffled)
+    in_order = [score_answer(text, gold) for text, gold in rows]
+    assert [score_answer(*rows[at]) for at in shuffled] == [in_order[at] for at in shuffled]
+    batch = [make_response(completion=text, gold=gold) for text, gold in rows]
+    paid = COMPONENTS["correct_lenient"](batch)
+    assert COMPONENTS["correct_lenient"]([batch[at] for at in shuffled]) == [
+        paid[at] for at in shuffled
+    ]
+
+
+@unhurried
+@given(
+    st.sampled_from(["#### {}", "\\boxed{{{}}}", "<answer>{}</answer>", "Answer: {}"]),
+    values,
+    values,
+)
+def test_a_hedge_of_two_values_is_never_correct(form: str, one: int, other: int) -> None:
+    outcome = score_answer(form.format(f"{one} or {other}"), str(one)).lenient.outcome
+    assert outcome == ("correct" if one == other else "unparsed")

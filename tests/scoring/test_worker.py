@@ -203,25 +203,67 @@ def _running(pid: int) -> bool:
         return False
 
 
+AFTER_A_KILL = (
+    "from ahalab.scoring.worker import LatexPool\n"
+    "pool = LatexPool(20.0)\n"
+    f"pool.compare({TOWER!r}, '5', {SHORT})\n"
+    "pool('x', 'y')\n"
+    "print(pool._worker.process.pid, pool._spare.process.pid, flush=True)\n"
+)
+
+
+def _all_end(pids: list[int]) -> bool:
+    until = time.monotonic() + 10
+    while any(map(_running, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(_running, pids))
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_the_worker_ends_with_its_parent_even_when_that_is_killed_during_a_question() -> None:
-    program = (
-        "from ahalab.scoring.worker import LatexPool\n"
-        "pool = LatexPool()\n"
-        "pool('x', 'y')\n"
-        "print(pool._worker.process.pid, flush=True)\n"
-        f"pool.compare({TOWER!r}, '5', 1.0 * 60)\n"
-    )
+def test_worker_and_spare_end_with_their_parent_even_when_it_is_killed_during_a_question() -> None:
+    program = AFTER_A_KILL + f"pool.compare({TOWER!r}, '5', 1.0 * 60)\n"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
-        worker = int(parent.stdout.readline())
-        assert _running(worker)
+        workers = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(workers) == 2
+        assert all(map(_running, workers))
         time.sleep(0.2)
         parent.send_signal(signal.SIGKILL)
-    until = time.monotonic() + 10
-    while _running(worker) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _running(worker)
+    assert _all_end(workers)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("close", ["", "pool.close()\n"])
+def test_worker_and_spare_end_with_the_interpreter_also_when_nothing_closes_the_pool(
+    close: str,
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", AFTER_A_KILL + close], capture_output=True, check=True, timeout=60
+    )
+    assert _all_end([int(pid) for pid in ended.stdout.split()])
+
+
+def test_after_a_kill_a_spare_worker_answers_and_closing_ends_every_process() -> None:
+    with LatexPool(20.0) as pool:
+        assert pool(EIGHT, ROOTS) == "equal"
+        assert pool._spare is None  # a batch without a kill pays for one process
+        assert pool.compare(TOWER, "5", SHORT) == "timeout"
+        spare = pool._spare
+        assert spare is not None
+        assert pool(EIGHT, ROOTS) == "equal"
+        assert pool._worker is spare
+        assert pool._spare is not None
+        processes = [spare.process, pool._spare.process]
+    assert [process.poll() for process in processes] == [-signal.SIGKILL] * 2
+
+
+def test_a_spare_worker_killed_from_outside_is_replaced() -> None:
+    with LatexPool(20.0) as pool:
+        assert pool.compare(TOWER, "5", SHORT) == "timeout"
+        assert pool._spare is not None
+        os.kill(pool._spare.process.pid, signal.SIGKILL)
+        pool._spare.process.wait()
+        assert pool(EIGHT, ROOTS) == "equal"
 
 
 def test_a_worker_killed_from_outside_is_started_again() -> None:

@@ -7,6 +7,7 @@ clearly stated as the answer. The rules are written down in docs/scoring.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.commitment import Commitment, commit
@@ -18,7 +19,7 @@ from ahalab.scoring.patterns import compile_pattern
 from ahalab.scoring.statements import asked_rule
 from ahalab.scoring.text import View, clean, clean_gold
 
-SCORER_VERSION = "1"
+SCORER_VERSION = "2"
 """Changes with every change of an outcome; it stands in every record that holds one."""
 
 TASKS = ("gsm8k", "math", "countdown")
@@ -131,9 +132,14 @@ def score_answer(
     return Score(strict_reading, lenient_reading)
 
 
+@lru_cache(maxsize=16)
+def _nothing(verdict: Verdict) -> Reading:
+    return Reading(verdict.outcome, None, None, "none", verdict.status)
+
+
 def _reading(view: View, response: str, taken: Commitment | None, verdict: Verdict) -> Reading:
     if taken is None:
-        return Reading(verdict.outcome, None, None, "none", verdict.status)
+        return _nothing(verdict)
     value = taken.value
     span = (view.origin(value.start), view.end_origin(value.end))
     extracted = response[span[0] : min(span[1], span[0] + MAX_EXTRACTED)]

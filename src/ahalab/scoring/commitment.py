@@ -6,10 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ahalab.scoring.equality import same_value
 from ahalab.scoring.final import final_value
 from ahalab.scoring.region import NEW_QUESTION, Region, find_region
 from ahalab.scoring.statements import Statement, find_statements
-from ahalab.scoring.values import Value, read_latex_statement, read_number_statement
+from ahalab.scoring.values import (
+    MAX_STATEMENT,
+    Value,
+    not_cut_short,
+    read_latex_statement,
+    read_number_statement,
+)
+from ahalab.scoring.wording import is_taken_back, with_other_wordings
 
 _TENTATIVE = re.compile(
     r"\b(?:could|might|may|maybe|perhaps|possibly|either|alternatively|or)\b[^.\n]{0,40}$",
@@ -20,8 +28,13 @@ _TURN = re.compile(
     re.IGNORECASE,
 )
 _MAX_UNREADABLE = 200  # statements walked back over, from the last, before giving up
+_MAX_UNREADABLE_CHARACTERS = 100_000  # likewise
 _MATH_OPENS = re.compile(r"[\s*:]*(?:\$\$?|\\\(|\\\[)")
 _MATH_CLOSES = re.compile(r"\$|\\\)|\\\]")
+_MATH_JOIN = re.compile(r"(?:\$|\\\))\s*,?\s*(?:and|or|,)\s*(?:\$|\\\()")
+_JOINER = re.compile(r"\b(?:and|or|also|text)\b")
+_MAX_LISTED = 12  # statements that list one answer
+_DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -32,6 +45,7 @@ class Commitment:
     value: Value
     rule: str
     complete: bool  # in a cut response: nothing that followed could have belonged to the value
+    others: tuple[Value, ...] = ()  # (math) differing values listed before this one
 
 
 def commit(
@@ -52,11 +66,18 @@ def commit(
     """
     region = find_region(text, prompt)
     statements = find_statements(text, region.start, region.end, pattern)
-    region, statements = _before_new_question(text, region, statements)
+    statements = with_other_wordings(text, region.start, region.end, statements)
+    if statements:
+        region, statements = _before_new_question(text, region, statements)
+        if "\n\n" in text:
+            question = _another_question(text, region, statements[0].start, prompt)
+            if question is not None and final_value(text, question, task, prompt) is not None:
+                region, statements = question, []
     lenient = _last(text, task, statements)
     if lenient is not None and lenient.rule == asked:
         return lenient, lenient
-    strict = _last(text, task, [s for s in statements if s.rule == asked])
+    in_format = [s for s in statements if s.rule == asked]
+    strict = _last(text, task, in_format) if in_format else None
     if lenient is None:
         found = final_value(text, region, task, prompt)
         lenient = None if found is None else Commitment(found[0], found[1], complete=False)
@@ -67,8 +88,6 @@ def _before_new_question(
     text: str, region: Region, statements: list[Statement]
 ) -> tuple[Region, list[Statement]]:
     """Cut at the first new question that follows a statement: it is run on, not asked."""
-    if not statements:
-        return region, statements
     new = NEW_QUESTION.search(text, statements[0].value_end, region.end)
     if new is None:
         return region, statements
@@ -76,16 +95,35 @@ def _before_new_question(
     return Region(region.start, new.start()), kept
 
 
+def _another_question(text: str, region: Region, stop: int, prompt: str | None) -> Region | None:
+    """Find what stands before a question with numbers of its own, which is answered next."""
+    new = NEW_QUESTION.search(text, region.start, stop)
+    if new is None or "\n\n" not in text[max(0, new.start() - 2) : new.end()]:
+        return None
+    asked = text[new.end() : stop].strip()
+    if not _DIGIT.search(asked) or (prompt and asked[:40] in prompt):
+        return None
+    return Region(region.start, new.start())
+
+
 def _last(text: str, task: str, statements: Sequence[Statement]) -> Commitment | None:
+    room = _MAX_UNREADABLE_CHARACTERS
     for index in range(len(statements) - 1, max(-1, len(statements) - _MAX_UNREADABLE), -1):
         statement = statements[index]
         value = _read(text, task, statement)
         if value is None:
+            room -= min(statement.value_end - statement.value_start, MAX_STATEMENT)
+            if room < 0:
+                return None
             continue
-        if index and value.kind == "number" and _offered(text, task, statements, index, value):
+        readable = value.kind in ("number", "latex")
+        others = _offered(text, task, statements, index, value) if index and readable else ()
+        if (others and task == "gsm8k") or (
+            readable and value.end < len(text) - 3 and is_taken_back(text, value)
+        ):
             value = Value(value.start, value.end, "hedged", value.number)
         complete = statement.closed and _ended(text, statement, value)
-        return Commitment(value, statement.rule, complete)
+        return Commitment(value, statement.rule, complete, others)
     return None
 
 
@@ -95,10 +133,12 @@ def _read(text: str, task: str, statement: Statement) -> Value | None:
         statement.rule == "statement" and ":" in text[statement.start : start]
     )
     if task == "gsm8k":
-        return read_number_statement(text, start, end, prose)
+        value = read_number_statement(text, start, end, prose)
+        return value if statement.rule != "pattern" else not_cut_short(text, value, end)
     if task == "math" and statement.rule in ("statement", "correction"):
         return _read_prose_latex(text, start, end)
-    return read_latex_statement(text, start, end)
+    value = read_latex_statement(text, start, end)
+    return value if statement.rule != "pattern" else not_cut_short(text, value, end)
 
 
 def _read_prose_latex(text: str, start: int, end: int) -> Value | None:
@@ -106,6 +146,8 @@ def _read_prose_latex(text: str, start: int, end: int) -> Value | None:
     segment = _MATH_OPENS.match(text, start, end)
     if segment is not None:
         stop = _MATH_CLOSES.search(text, segment.end(), end)
+        while stop is not None and (more := _MATH_JOIN.match(text, stop.start(), end)):
+            stop = _MATH_CLOSES.search(text, more.end(), end)  # "$x=2$ or $x=3$"
         if stop is not None:
             return read_latex_statement(text, segment.end(), stop.start())
     number = read_number_statement(text, start, end, prose=False)
@@ -116,21 +158,42 @@ def _read_prose_latex(text: str, start: int, end: int) -> Value | None:
 
 def _offered(
     text: str, task: str, statements: Sequence[Statement], index: int, value: Value
-) -> bool:
-    """Say whether the last statement is only the last of several that are offered."""
-    last, before = statements[index], statements[index - 1]
-    if last.rule == "correction":
-        return False
+) -> tuple[Value, ...]:
+    r"""List the differing values offered beside the last one (`\boxed{1} or \boxed{2}`)."""
+    others: list[Value] = []
+    for at in range(index, max(0, index - _MAX_LISTED), -1):
+        last, before = statements[at], statements[at - 1]
+        if last.rule == "correction" or not (
+            _listed(text, before, last, value if at == index else None)
+            or (
+                at == index
+                and _TENTATIVE.search(text, max(before.end, last.start - 60), last.start)
+            )
+        ):
+            break
+        other = _read(text, task, before)
+        around = task != "gsm8k" and (  # "The answer is \\boxed{1}" is one
+            before.rule != last.rule or before.end > last.start
+        )
+        if around or other is None or (other.number is None and other.kind == "unreadable"):
+            break
+        if not _same(text, other, value):
+            others.append(other)
+    return tuple(reversed(others))
+
+
+def _listed(text: str, before: Statement, last: Statement, value: Value | None) -> bool:
+    """Say whether no word but "and" or "or" stands between two statements."""
     between = text[before.end : last.start]
-    between += text[last.value_start : value.start]
-    listed = len(between) < 200 and not _LETTER.search(between)
-    tentative = _TENTATIVE.search(text, max(before.end, last.start - 60), last.start)
-    if not listed and tentative is None:
-        return False
-    other = _read(text, task, before)
-    if other is None or other.number is None or value.number is None:
-        return False
-    return other.number.value != value.number.value
+    if value is not None:
+        between += text[last.value_start : value.start]
+    return len(between) < 200 and not _LETTER.search(_JOINER.sub("", between))
+
+
+def _same(text: str, one: Value, other: Value) -> bool:
+    if one.number is not None and other.number is not None:
+        return one.number.value == other.number.value
+    return same_value(text[one.start : one.end], text[other.start : other.end])
 
 
 def _ended(text: str, statement: Statement, value: Value) -> bool:

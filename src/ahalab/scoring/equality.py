@@ -15,6 +15,15 @@ from typing import Literal
 
 from ahalab.scoring.beyond import beyond_bounds, is_mathematics, without_unit
 from ahalab.scoring.latex import MAX_LATEX, bare_latex, plain
+from ahalab.scoring.naming import (
+    ASSIGNED,
+    ASSIGNED_BACKWARDS,
+    name_first,
+    named_otherwise,
+    normal,
+    same_unnamed,
+    unnamed,
+)
 from ahalab.scoring.numbers import Number, read_number
 from ahalab.scoring.text import clean_gold
 
@@ -31,17 +40,28 @@ MathVerdict = LatexVerdict | Literal["bounds"]
 ROUNDED_PLACES = 3
 """A gold with at least this many decimal places may be a rounding."""
 
-_SPACES = re.compile(r"(?<!\\)\\[,;:! ]|\s+")
-_SHORT_FRACTION = re.compile(r"\\frac(\d)(\d)")
-_ASSIGNED = re.compile(r"^[A-Za-z](?:_\{?\w\}?)?\s*(?:=|\\in\b)\s*(?=\S)")
+_LED = re.compile(
+    r"^(?:the\s)?(?:(?:final|correct)\s)?answer\s?(?:is|:|=)\s*|^(?:=|\\approx)\s*(?=\S)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(r"\\(?:approx|simeq)(?![A-Za-z])")
+_LETTERED = re.compile(r"\(([A-Z])\)\s*(?=\S)")
+_NO_CHAIN = re.compile(r"[<>!]\s*=|,|;|\b(?:or|and)\b")
+_TEXT_UNIT = re.compile(
+    r"\\(?:text|mathrm|textrm|mbox)\s*\{\s*(?!or\b|and\b)[A-Za-z][A-Za-z ./]*\}"
+    r"(?:\s*\^\s*\{?[23]\}?)?\s*\.?$"
+)
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 _JOIN = re.compile(r",|;|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])")
+_ALTERNATIVE = re.compile(
+    r"(?<![A-Za-z\\])or(?![A-Za-z])|\d,? and \d|\d\s?to\s?\d|\d\s?\$?,?\s?and\s?\$?\d|\\lor\b"
+)
 _HUGE_POWER = re.compile(r"\^\s*\{?\(?\{?\s*\d+\s*\^|\^\s*\{?\s*\d{5,}")
-_CHOICE = re.compile(r"\([A-Z]\)")
 _NO_LIST = re.compile(r"[<>]|\\(?:[lg]eq?|cup|in|pm|mp)(?![A-Za-z])")  # a set in another notation
 _BASE = re.compile(r"\d_\{?(\d+)")  # 52_8: the base belongs to the value
 _SUBSCRIPT = re.compile(r"_\{[^{}]*\}")
 _MAX_PARTS = 50
+_MAX_SIDES = 4  # of a chain `10/3 \\approx 3.33`
 _MAX_DECIDED = 12  # parts compared by a decider, which may be slow
 _MAX_GOLD_WORDS = 4
 
@@ -97,11 +117,13 @@ def read_math_gold(gold: str) -> Gold | None:
     text = clean_gold(gold)
     if not text or len(text) > MAX_LATEX or text.lower() in ("nan", "inf", "-inf", "none", "null"):
         return None
-    bare = plain(text)
+    bare = _LED.sub("", plain(text))
+    if not re.search(r"[\w\u221e]|\\[A-Za-z]", bare) or not _balanced(text):
+        return None
     if len(_WORD.findall(bare)) > _MAX_GOLD_WORDS or "nan" in bare.lower().split():
         return None
-    brackets, parts = _parts(bare)
-    number = read_number(_unassigned(bare)) if len(parts) == 1 else None
+    brackets, parts = _parts(bare if "=" in bare else unnamed(bare))
+    number = _number(unnamed(bare)) if len(parts) == 1 else None
     if number is not None and number.value is None:
         return None
     return Gold(bare, number, parts, brackets, bare_latex(text))
@@ -120,18 +142,20 @@ def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -
         The verdict; `bounds` where the stated answer is a power beyond the bounds, so that nothing
         decided it.
     """
+    bare = _LED.sub("", plain(stated))
+    if normal(bare) == normal(gold.text):
+        return "equal"
     if _HUGE_POWER.search(stated):
         return "bounds"
-    bare = plain(stated)
-    if gold.number is not None:
-        number = read_number(_unassigned(bare))
-        if number is not None:
-            return _said(equal_numbers(number, gold.number))
-    brackets, parts = _parts(bare if "=" in gold.text else _unassigned(bare))
-    if len(parts) > 1 or len(gold.parts) > 1:
-        if _equal_parts(brackets, parts, gold):
-            return "equal"
-    elif normal(bare) == normal(gold.text) or _same_unassigned(bare, gold.text):
+    if "=" not in gold.text:
+        bare, stated = _ends_in(bare), _ends_in(stated)
+    sides = [_LED.sub("", side.strip()) for side in _ABOUT.split(bare)]
+    verdicts = [_compare(name_first(side), gold) for side in sides[:_MAX_SIDES]]
+    if "equal" in verdicts:
+        return "equal"
+    if verdicts == ["different"]:
+        return "different"
+    if _same_without_unit(stated, gold):
         return "equal"
     return "different" if latex_equal is None else _decide(stated, gold, latex_equal)
 
@@ -159,6 +183,68 @@ def gold_fault(gold: Gold, latex_equal: LatexEqual) -> str | None:
     return None
 
 
+def _same_without_unit(stated: str, gold: Gold) -> bool:
+    r"""Compare as text without a unit at the end (`48\pi \text{ cm}^2`)."""
+    unit = _TEXT_UNIT.search(stated)
+    if unit is None or not stated[: unit.start()].strip(" $"):
+        return False
+    return normal(stated[: unit.start()]) == normal(gold.text)
+
+
+def _ends_in(text: str) -> str:
+    """Take what a chain of equations ends in, or begins with (`18 = 16 + 2`)."""
+    if "=" not in text or "\\begin" in text or _NO_CHAIN.search(text):
+        return text
+    first, _, _ = text.partition("=")
+    _, _, last = text.rpartition("=")
+    a, b = _number(plain(first)), _number(plain(last))
+    if a is not None and (b is None or a.value == b.value):
+        return first
+    return last if last.strip() and not ASSIGNED_BACKWARDS.match(plain(text)) else text
+
+
+def _compare(bare: str, gold: Gold) -> Literal["equal", "different", "open"]:
+    """Compare without a decider; `different` where two numbers are, `open` where texts are."""
+    lettered = _LETTERED.match(bare)
+    if lettered is not None:
+        if normal(gold.text) == lettered[1]:
+            return "equal"
+        bare = bare[lettered.end() :]
+    if len(gold.parts) == 1 and named_otherwise(bare, gold.text):
+        return "open"
+    if gold.number is not None:
+        number = _number(unnamed(bare))
+        if number is not None:
+            return "equal" if equal_numbers(number, gold.number) else "different"
+    brackets, parts = _parts(bare if "=" in gold.text else unnamed(bare))
+    if len(parts) > 1 or len(gold.parts) > 1:
+        return "equal" if _equal_parts(brackets, parts, gold) else "open"
+    return "equal" if same_unnamed(bare, gold.text) else "open"
+
+
+def _number(text: str) -> Number | None:
+    """Read a number of a mathematics task, where `5!` is none."""
+    return None if text.endswith("!") else read_number(text)
+
+
+def _balanced(text: str) -> bool:
+    """Say whether the braces of a gold close, so that it can be stated in a box."""
+    depth = 0
+    for brace in re.findall(r"\\[{}\\]|[{}]", text):
+        depth += (brace == "{") - (brace == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def same_value(one: str, other: str) -> bool:
+    """Say whether two stated LaTeX answers of one response are the same number or text."""
+    a, b = _number(plain(one[:MAX_LATEX])), _number(plain(other[:MAX_LATEX]))
+    if a is not None and b is not None:
+        return a.value == b.value
+    return normal(one[:MAX_LATEX]) == normal(other[:MAX_LATEX])
+
+
 def _said(equal: bool) -> LatexVerdict:
     return "equal" if equal else "different"
 
@@ -180,6 +266,8 @@ def _decide(stated: str, gold: Gold, latex_equal: LatexEqual) -> MathVerdict:
     remaining = list(gold_parts)
     for part in parts:
         for other in remaining if free else remaining[:1]:
+            if named_otherwise(part, other):  # a = 1 is not b = 1
+                continue
             verdict = _decide_part(part, other, latex_equal)
             if verdict == "equal":
                 remaining.remove(other)
@@ -193,10 +281,11 @@ def _decide(stated: str, gold: Gold, latex_equal: LatexEqual) -> MathVerdict:
 
 def _sides(stated: str, gold: str) -> tuple[str, str]:
     """Drop the variable that only one side names (`x = 5`), or that both name alike."""
-    names = _ASSIGNED.match(stated), _ASSIGNED.match(gold)
-    if names[0] and names[1] and names[0].group() != names[1].group():
+    names = ASSIGNED.match(stated), ASSIGNED.match(gold)
+    several = stated.count("=") > 1 and gold.count("=") > 1  # a = 1, b = 2
+    if several or (names[0] and names[1] and names[0].group() != names[1].group()):
         return stated, gold
-    return _unassigned(stated), _unassigned(gold)
+    return unnamed(stated), unnamed(gold)
 
 
 def _decide_part(stated: str, gold: str, latex_equal: LatexEqual) -> MathVerdict:
@@ -205,7 +294,7 @@ def _decide_part(stated: str, gold: str, latex_equal: LatexEqual) -> MathVerdict
     if _equal_part(stated, gold):
         return "equal"
     stated = without_unit(stated)
-    if not is_mathematics(stated) or all(read_number(plain(s)) for s in (stated, gold)):
+    if not is_mathematics(stated) or all(_number(plain(s)) for s in (stated, gold)):
         return _said(_equal_part(stated, gold))
     if beyond_bounds(stated) or beyond_bounds(gold):
         return "bounds"
@@ -219,29 +308,7 @@ def is_hedged(stated: str, gold: Gold) -> bool:
     """Say whether a statement offers several answers where the gold is one."""
     if len(gold.parts) > 1 or "\\pm" in gold.text or re.search(r"\bor\b", gold.text):
         return False
-    return re.search(r"(?<![A-Za-z\\])or(?![A-Za-z])", plain(stated)) is not None
-
-
-@lru_cache(maxsize=4096)
-def normal(text: str) -> str:
-    """Normalise plain LaTeX text: spaces, braces of single characters, a final stop."""
-    text = _SPACES.sub("", plain(text)).removesuffix(".")
-    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text)
-    for command in ("\\dfrac", "\\tfrac", "\\cfrac"):
-        text = text.replace(command, "\\frac")
-    text = re.sub(r"\{(\w)\}", r"\1", text)
-    return text[1:-1] if _CHOICE.fullmatch(text) else text
-
-
-def _same_unassigned(stated: str, gold: str) -> bool:
-    """Compare where one side names a variable (`x = 5`) and the other does not (`5`)."""
-    if _ASSIGNED.match(stated) and _ASSIGNED.match(gold):
-        return False
-    return normal(_unassigned(stated)) == normal(_unassigned(gold))
-
-
-def _unassigned(text: str) -> str:
-    return _ASSIGNED.sub("", text, count=1)
+    return _ALTERNATIVE.search(plain(stated)) is not None
 
 
 def _equal_parts(brackets: str, parts: Sequence[str], gold: Gold) -> bool:
@@ -261,7 +328,9 @@ def _equal_parts(brackets: str, parts: Sequence[str], gold: Gold) -> bool:
 
 
 def _equal_part(stated: str, gold: str) -> bool:
-    a, b = read_number(_unassigned(stated)), read_number(_unassigned(gold))
+    if named_otherwise(stated, gold):
+        return False
+    a, b = _number(unnamed(stated)), _number(unnamed(gold))
     if a is not None and b is not None:
         return equal_numbers(a, b)
     return normal(stated) == normal(gold)
@@ -303,4 +372,4 @@ def _split(body: str) -> tuple[str, ...]:
             parts.append(body[start:position].strip())
             start = joins[position]
     parts.append(body[start:].strip())
-    return tuple(part for part in parts if part)
+    return tuple(kept for part in parts if (kept := part.strip(" $")))

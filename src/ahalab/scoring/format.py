@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ahalab.records.terms import Finish
+from ahalab.scoring.latex import MAX_LATEX, plain
 from ahalab.scoring.patterns import compile_pattern
 from ahalab.scoring.region import find_region
 from ahalab.scoring.statements import Statement, boxes, hashes, patterned, tags
@@ -13,6 +14,7 @@ from ahalab.scoring.text import clean
 _VALUE = re.compile(r"[-+$]{0,3}(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?/\s?\d+)?%?")
 _MARKERS = {"hashes": "####", "boxed": "\\boxed", "answer_tag": "<answer>"}
 _BLOCK = re.compile(r"</?(?:think|answer)>")
+_LIKE_A_BLOCK = re.compile(r"<\s?/?\s?(?:think|answer)\s?/?>", re.IGNORECASE)
 
 
 def format_fault(completion: str, finish: Finish, answer_format: str) -> str | None:
@@ -28,25 +30,29 @@ def format_fault(completion: str, finish: Finish, answer_format: str) -> str | N
 
     Returns:
         None when the format is met, else the fault: `truncated`, `no statement`, `several
-        statements`, `no number`, `empty`, `text after the statement`, `misplaced tags` or `text
-        between the blocks`.
+        statements`, `no number`, `empty`, `text after the statement`, `misplaced tags`, `text
+        before the blocks` or `text between the blocks`. Tags count as they are asked for, in lower
+        case and without spaces.
     """
     if finish == "length":
         return "truncated"
+    marker = _MARKERS.get(answer_format, "")
+    if marker not in completion:  # full-width or upper-case marks are none
+        return "no statement"
     text = clean(completion).text
     region = find_region(text, None)
-    if answer_format in _MARKERS and text.count(_MARKERS[answer_format]) > 1:
+    if marker and text.count(marker) > 1:
         return "several statements"
     found = _statements(text, region.start, region.end, answer_format)
     if len(found) != 1:
         return "several statements" if found else "no statement"
     statement = found[0]
     value = text[statement.value_start : statement.value_end].strip()
-    if not value or not re.search(r"\w", value):
+    if not re.search(r"\w", plain(value[:MAX_LATEX])):
         return "empty"
     if answer_format == "hashes" and not _VALUE.fullmatch(value):
         return "no number"
-    if _BLOCK.search(text):
+    if _LIKE_A_BLOCK.search(text):
         fault = _tag_fault(text, statement, region.start, answer_format)
         if fault is not None:
             return fault
@@ -75,7 +81,9 @@ def _tag_fault(
 
     The prompt may have opened the block, so that only its end is in the response.
     """
-    order = [match.group() for match in _BLOCK.finditer(text)]
+    order = [match.group() for match in _LIKE_A_BLOCK.finditer(text)]
+    if not all(map(_BLOCK.fullmatch, order)):
+        return "misplaced tags"
     thinking = [tag for tag in order if "think" in tag]
     if not thinking:
         return None
@@ -84,6 +92,8 @@ def _tag_fault(
         return "misplaced tags"
     if answer_format != "answer_tag":
         return None
+    if thinking[0] == "<think>" and text[: text.index("<think>")].strip():
+        return "text before the blocks"
     if text[region_start : statement.start].strip():
         return "text between the blocks"
     thought = text[: region_start - len("</think>")].replace("<think>", "", 1)

@@ -78,7 +78,8 @@ def judge(taken: Commitment | None, text: str, against: Against) -> Verdict:
     content = text[value.start : value.end]
     if against.task == "countdown":
         return _judge_expression(content, against.gold)
-    return _judge_latex(content, against)
+    listed = [text[other.start : other.end] for other in taken.others]
+    return _judge_latex(", ".join([*listed, content]), against, bool(listed))
 
 
 def _judge_number(value: Value, gold: str) -> Verdict:
@@ -98,12 +99,12 @@ def _judge_expression(content: str, gold: str) -> Verdict:
         return UNPARSED
 
 
-def _judge_latex(content: str, against: Against) -> Verdict:
+def _judge_latex(content: str, against: Against, listed: bool) -> Verdict:
     wanted = read_math_gold(against.gold)
     if wanted is None:
         return UNPARSED
     if len(content) > MAX_LATEX:
         return TOO_LONG
-    if is_hedged(content, wanted):
+    if is_hedged(content, wanted) or (listed and len(wanted.parts) == 1):
         return HEDGED
     return OF_MATH[equal_math(content, wanted, against.latex_equal)]

@@ -17,9 +17,20 @@ _DROPPED = re.compile(
 )
 _WRAPPER = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|mbox|boldsymbol|bm|emph|textnormal"
-    r"|operatorname)\s*\{([^{}]*)\}"
+    r"|operatorname|boxed|fbox|underline|(?:text)?color\s*\{\w{1,20}\})\s*\{([^{}]*)\}"
 )
 _FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
+_COLOR = re.compile(r"\\color\s*\{\w{1,20}\}|\\color\s*\w")
+_BRACED_NUMBER = re.compile(r"(?<![\w}^_\]])\{(-?\d[\d.,]*)\}")
+_PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_PLAIN_RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_ROOT_SIGN = re.compile(r"√\s?(\d+|[A-Za-z])")
+_UNICODE = str.maketrans({
+    "π": "\\pi ", "√": "\\sqrt", "∞": "\\infty ", "≤": "\\le ", "≥": "\\ge ", "≠": "\\ne ",
+    "∪": "\\cup ", "∩": "\\cap ", "∅": "\\emptyset ", "±": "\\pm ", "∈": "\\in ", "≈": "\\approx ",
+    "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "∠": "\\angle ", "ℝ": "\\mathbb{R}",
+})  # fmt: skip
 _POWER_BRACES = re.compile(r"\^\s*\{\s*([-+]?\w+)\s*\}")
 _UNIT_POWER = re.compile(r"(?<=[A-Za-z])\s?\^\s?\{?[23]\}?$")
 _DEGREES = re.compile(r"\^\s?\{?\\circ\}?")
@@ -34,6 +45,7 @@ _PLAIN = (
     ("\\-", ""),
     ("~", " "),
 )
+_MATH_SIGN = re.compile("[π√∞≤≥≠∪∩∅±∈≈θαβ∠ℝ⁰¹²³⁴⁵⁶⁷⁸⁹]")
 _FORMATTING = "*_`$ \t\r\n"
 
 
@@ -46,13 +58,14 @@ def plain(text: str) -> str:
     Returns:
         The text; unchanged but for its surroundings when there is no LaTeX in it.
     """
-    if "\\" not in text and "{" not in text:
+    if "\\" not in text and "{" not in text and (text.isascii() or not _MATH_SIGN.search(text)):
         return text.strip(_FORMATTING)
+    text = _ascii(text)
     for command, replacement in _PLAIN:
         text = text.replace(command, replacement)
     text = _DEGREES.sub("°", _DROPPED.sub("", text))
-    text = _WRAPPER.sub(r" \1", text)
-    text = _POWER_BRACES.sub(r"^\1", text)
+    text = _WRAPPER.sub(r" \1", _WRAPPER.sub(r" \1", text))  # twice: one in another
+    text = _POWER_BRACES.sub(r"^\1", _BRACED_NUMBER.sub(r"\1", text))
     text = _FRACTION.sub(_slash, text)
     text = _UNIT_POWER.sub("", text.strip(_FORMATTING))
     if text.startswith("{") and text.endswith("}"):
@@ -69,20 +82,30 @@ def bare_latex(text: str) -> str:
     Returns:
         The text without delimiters, sizing commands, currency, degrees and text wrappers.
     """
-    text = text.replace("{,}", "").replace("\\$", "").strip(_FORMATTING)
+    text = _ascii(text).replace("{,}", "").replace("\\$", "").strip(_FORMATTING)
     text = _ROOT_OF_BRACKETS.sub(r"\\sqrt{\1}", text)
     text = _WRAPPER.sub(r" \1", _DROPPED.sub("", _DEGREES.sub("", text)))
     return text.strip(_FORMATTING).removesuffix(".")
 
 
+def _ascii(text: str) -> str:
+    """Write the signs of Unicode mathematics as LaTeX, and drop colours."""
+    if "color" in text:
+        text = _COLOR.sub("", _WRAPPER.sub(r" \1", text)) if "\\" in text else text
+    if text.isascii():
+        return text
+    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", text).translate(_UNICODE)
+    return _RAISED.sub(lambda power: f"^{{{power.group().translate(_PLAIN_RAISED)}}}", text)
+
+
 def _slash(match: re.Match[str]) -> str:
     above = match[1] if match[1] is not None else match[2]
     below = match[3] if match[3] is not None else match[4]
-    above, below = above.strip(), below.strip()
+    above, below = above.strip().replace(",", ""), below.strip().replace(",", "")
     before = match.string[match.start() - 1] if match.start() else ""
     mixed = " " if before.isdigit() else ""  # 2\frac{1}{2} is two and a half
-    if not (above.lstrip("-").isdigit() and below.lstrip("-").isdigit()):
-        return f"{mixed}\\frac({above})({below})"
+    if not (_PLAIN_NUMBER.fullmatch(above) and _PLAIN_NUMBER.fullmatch(below)):
+        return f"{mixed}\\frac{{{above}}}{{{below}}}"
     if below.startswith("-"):
         below = below[1:]
         above = above[1:] if above.startswith("-") else f"-{above}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from ahalab.scoring.words import find_words, read_words
+from ahalab.scoring.words import find_quantities, read_words
 
 MAX_DIGITS = 4_000
 """Digits of one numeral, leading zeros apart; Python itself refuses to read 4,300 or more."""
@@ -40,39 +40,53 @@ class FoundNumber:
 
 
 _VULGAR = "[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+_RAISED = "[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
+_PLAIN_DIGITS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_SEPARATORS = str.maketrans("", "", " '’_")
 _DIGITS = (
-    r"(?:\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234,50
-    r"|\d{1,3}(?:\.\d{3}){2,}(?![.\d])"  # 1.234.567
-    r"|\d{1,3}(?: \d{3}){2,}(?!\d)"  # 1 234 567
+    r"(?:\d{1,3}(?=[.'’ _]\d{3})(?:"
+    r"(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234,50
+    r"|(?:\.\d{3}){2,}(?![.\d])"  # 1.234.567
+    r"|(?: \d{3})+,\d{1,2}(?!\d)"  # 1 234,50
+    r"|(?: \d{3}){2,}(?!\d)|(?: 0\d\d)(?!\d)"  # 1 234 567, 1 050
+    r"|(?:['’]\d{3})+(?:[.,]\d{1,2})?(?!\d)"  # 1'234.50
+    r"|(?:_\d{3})+(?!\d))"  # 1_234
     rf"|\d+(?:,\d+)*(?:\.\d+)?|\.\d+|{_VULGAR})"
 )
 _SCALE_WORDS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _SCALE = (
-    r"(?:[eE][-+]?\d+(?!\w)|\s?[×*]\s?10\s?(?:\^|\*\*)\s?[-+]?\d+(?![\d.*^])"
+    r"(?:[eE][-+]?\d+(?!\w)"
+    rf"|\s?[×*xX]\s?10(?:\s?(?:\^|\*\*)\s?[-+]?\d+(?![\d.*^])|{_RAISED})"
     r"|\s(?:hundred|thousand|million|billion|trillion)\b)"
 )
-_CURRENCY = r"(?:(?:USD?|Rs\.?)\s?|\\)?[$€£¥₹]\s?"
+_CURRENCY = r"(?:(?:[A-Z]{1,3}|Rs\.?)\s?|\\)?[$€£¥₹₩₽₺₫₦₱฿]\s?"
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z0-9_])(?<!\d[.,])"  # not inside a word or another number
-    rf"(?P<sign>(?<![\w)\]}}%])[-+](?=[\d.$€£¥₹\\])"
-    rf"|(?<![\d)] )(?:minus|negative) (?=[\d$]))?"  # after a digit it is an operator
-    rf"(?:{_CURRENCY})?(?P<inner>-(?=[\d.]))?"
+    rf"(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)(?<!\d[.,])"  # not inside a word or another number
+    rf"(?P<sign>(?<![\w)\]}}%+-])[-+](?=[\d.$€£¥₹\\½¼¾⅓⅔])"
+    rf"|(?<![\d)] )(?:[Mm]inus|[Nn]egative) (?=[\d$]))?"  # after a digit it is an operator
+    rf"(?:{_CURRENCY}(?P<inner>-(?=[\d.]))?)?"
     rf"(?P<first>{_DIGITS})"
     rf"(?:(?P<scale>{_SCALE})"
     rf"|\s?/\s?(?P<below>\d+(?:\.\d+)?)"
-    rf"| (?P<above>\d+)/(?P<part>\d+)|\s?(?P<vulgar>{_VULGAR}))?"
+    rf"|(?: and)?[ ]{{1,3}}(?P<above>\d+)/(?P<part>\d+)|\s?(?P<vulgar>{_VULGAR})"
+    rf"| and (?:a|one)[ -](?P<share>half|third|quarter)\b|(?P<raised>{_RAISED}))?"
     rf"(?P<percent>\s?\\?%|\s?percent\b)?"
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d+)?")
 _CONTINENTAL = re.compile(r"\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:\.\d{3}){2,}")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})|0,\d+")
 _OPERATOR = r"(?:\*\*|[*^×÷+/xX]|times|plus|minus|divided by|multiplied by)"
-_EXPRESSION_AHEAD = re.compile(rf"\s?{_OPERATOR}\s?[-({{]?\s?\d|\s-\s\d|:\d")
+_EXPRESSION_AHEAD = re.compile(
+    rf"\s?{_OPERATOR}\s?[-({{]?\s?\d|\s-\s\d|:\d| ?[×÷] {{0,2}}[A-Za-z(\\]| [*+] {{1,2}}[A-Za-z(\\]"
+)
 _EXPRESSION_BEHIND = re.compile(rf"[\d)}}]\s?{_OPERATOR}\s?[({{]?$|[\d)}}]\s-\s$|\d:$")
-_UNIT = re.compile(r"\s{0,3}(?:[A-Za-z°][A-Za-z°²³'’./ -]*(?:\^?\{?[23]\}?)?)?[.!]?")
+_UNIT = re.compile(r"\s{0,3}(?:[A-Za-z°][A-Za-z°²³'’./ -]*(?:\^?\{?[23]\}?)?)?[.!,;:…]{0,3}")
+_NOT_UNIT = re.compile(r"\b(?:or|and|is|are|was|were|would|not|but)\b|n['’]t\b")
 _ATTACHED_VARIABLE = re.compile(r"[a-zA-Z](?![A-Za-z])|\s{1,3}[xyznkie](?![A-Za-z])")
 _SPACED = re.compile(r"([-+]?[$€£]?\d{1,3}(?: \d{3})+)(?![ ]?[\d/])")
 _POWER = re.compile(r"([-+]?\d+)\s?(?:\^|\*\*)\s?([-+]?\d+)")
+_EXPONENT = re.compile(rf"\^|(?<!^)\*\*|10(?={_RAISED})")
+_SHARES = {"half": 2, "third": 3, "quarter": 4}
 
 
 def scan_numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[FoundNumber]:
@@ -99,7 +113,7 @@ def find_numbers(text: str) -> list[FoundNumber]:
     found = list(scan_numbers(text))
     if found:
         return found
-    return [FoundNumber(s, e, Number(Fraction(value))) for s, e, value in find_words(text)]
+    return [FoundNumber(s, e, Number(value)) for s, e, value in find_quantities(text)]
 
 
 def in_expression(text: str, found: FoundNumber) -> bool:
@@ -120,6 +134,8 @@ def read_number(text: str) -> Number | None:
         The number, or None when the text is anything else.
     """
     stripped = text.strip()
+    if stripped.isdecimal() and len(stripped) <= MAX_DIGITS:  # most answers: no pattern is needed
+        return Number(Fraction(int(stripped)))
     spaced = _SPACED.match(stripped)
     if spaced is not None:
         stripped = spaced[1].replace(" ", "") + stripped[spaced.end() :]
@@ -131,7 +147,7 @@ def read_number(text: str) -> Number | None:
     match = _NUMBER.match(stripped)
     if match is None:
         words = read_words(stripped)
-        return None if words is None else Number(Fraction(words))
+        return None if words is None else Number(words)
     if not _is_unit(stripped[match.end() :]):
         return None
     return _from_match(match)
@@ -153,11 +169,11 @@ def _read_bracketed(text: str) -> Number | None:
 
 
 def _is_unit(rest: str) -> bool:
-    if not rest or rest in ".!":
+    if not rest or rest == ".":
         return True
     if len(rest) > 80 or _ATTACHED_VARIABLE.match(rest):
         return False
-    return _UNIT.fullmatch(rest) is not None and " or " not in rest and " and " not in rest
+    return _UNIT.fullmatch(rest) is not None and _NOT_UNIT.search(rest) is None
 
 
 @lru_cache(maxsize=4096)
@@ -168,10 +184,9 @@ def read_gold(gold: str) -> Number | None:
 
 
 def _from_match(match: re.Match[str]) -> Number | None:
-    digits = match["first"]
+    digits = match["first"].translate(_SEPARATORS)
     if _CONTINENTAL.fullmatch(digits):
         digits = digits.replace(".", "").replace(",", ".")
-    digits = digits.replace(" ", "")
     if "," in digits:
         if _THOUSANDS.fullmatch(digits):
             digits = digits.replace(",", "")
@@ -199,9 +214,13 @@ def _exact(match: re.Match[str], digits: str) -> Fraction | None:
         return value / below if below else None
     if match["vulgar"] is not None:
         return value + _vulgar(match["vulgar"])
+    if match["share"] is not None:
+        return value + Fraction(1, _SHARES[match["share"]])
+    if match["raised"] is not None:
+        return _power(digits, match["raised"]) if digits.isdigit() else None
     if match["above"] is not None:
         above, part = _decimal(match["above"]), _decimal(match["part"])
-        return value + above / part if above is not None and part else None
+        return value + above / part if above is not None and part and above < part else None
     return value
 
 
@@ -224,7 +243,7 @@ def _scaled(value: Fraction, scale: str) -> Fraction | None:
     word = _SCALE_WORDS.get(scale.strip())
     if word is not None:
         return value * Fraction(10**word)
-    exponent = scale[1:] if scale[0] in "eE" else re.split(r"\^|\*\*", scale)[-1]
+    exponent = scale[1:] if scale[0] in "eE" else _EXPONENT.split(scale)[-1]
     power = _bounded_int(exponent)
     if power is None:
         return None
@@ -242,7 +261,7 @@ def _power(base: str, exponent: str) -> Fraction | None:
 
 
 def _bounded_int(text: str) -> int | None:
-    text = text.strip()
+    text = text.strip().translate(_PLAIN_DIGITS)
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > len(str(MAX_EXPONENT)):
         return None

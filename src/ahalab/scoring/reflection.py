@@ -7,7 +7,7 @@ changed to the right one is `self_correction`.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections import deque
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.equality import equal_numbers
@@ -30,6 +30,7 @@ _TURN = re.compile(
 )
 _EQUATION = re.compile(r"(\d[\d+*/() -]{1,60})=\s?(-?\d{1,18})(?!\d|\.\d)")
 _WINDOW = 200  # characters looked at on each side of a turn
+_MAX_TURNS = 500  # looked at, from the last
 
 
 def reflection_markers(text: str) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def self_correction(text: str, gold: str) -> bool:
     """
     wanted = read_gold(clean_gold(gold))
     cleaned = clean(text).text
-    for turn in islice(_TURN.finditer(cleaned), MAX_TURNS):
+    for turn in deque(_TURN.finditer(cleaned), maxlen=_MAX_TURNS):
         before = cleaned[max(0, turn.start() - _WINDOW) : turn.start()]
         after = cleaned[turn.end() : turn.end() + _WINDOW].partition("\n")[0].partition(". ")[0]
         stated, changed = find_numbers(before), find_numbers(after)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_THINK_END = "</think>"
-_THINK_START = "<think>"
 _ANSWER_START = "<answer>"
-_SPECIAL = re.compile(r"<\|[A-Za-z_ ]{1,40}\|>|</s>|<eos>|<end_of_turn>")
+_MARK = re.compile(
+    r"<(?:(?P<thought>(?P<end>/?)(?:think|thinking|thought|reasoning|scratchpad)>)"
+    r"|\|[a-z_ ]{1,40}\|>|/s>|eos>|end_of_turn>)",
+    re.IGNORECASE,
+)
+_SQUARE_MARK = re.compile(r"\[(?:(?P<thought>(?P<end>/?)THINK\])|/?INST\])")
 NEW_QUESTION = re.compile(
     r"^[^\S\n]*[*#]{0,4}\s?(?:(?:new |next |another )?(?:question|problem|exercise|example)\b"
     r"\s?\d{0,4}|q\d{0,4}|human|user|instruction)\s?[*]{0,2}\s?[:.]"
@@ -34,26 +37,44 @@ def find_region(text: str, prompt: str | None) -> Region:
 
     Returns:
         The region; empty when everything is thinking. A `<think>` that is never closed ends at an
-        `<answer>` tag, or not at all.
+        `<answer>` tag, or not at all; one that ends the response leaves what stands before it.
     """
     start, end = 0, len(text)
-    closed = text.rfind(_THINK_END)
-    if closed >= 0:
-        start = closed + len(_THINK_END)
-    elif "<" in text and (opened := text.find(_THINK_START)) >= 0:
-        answer = text.find(_ANSWER_START, opened)
-        if answer < 0:
-            end = opened
-        else:
-            start = answer
+    marks = list(_MARK.finditer(text)) if "<" in text else []
+    if "[/" in text:
+        marks = sorted([*marks, *_SQUARE_MARK.finditer(text)], key=re.Match.start)
+    if marks:
+        start, end = _outside_thinking(text, [mark for mark in marks if mark["thought"]])
     if prompt:
         echoed = prompt.strip()
         lead = len(text) - len(text.lstrip())
         if echoed and lead >= start and text.startswith(echoed, lead):
             start = lead + len(echoed)
-    if "<" in text:
-        for mark in _SPECIAL.finditer(text, start, end):
-            if text[start : mark.start()].strip():
-                return Region(start, mark.start())
-            start = mark.end()
+    for mark in marks:
+        if mark["thought"] or not start <= mark.start() < end:
+            continue
+        if text[start : mark.start()].strip():
+            return Region(start, mark.start())
+        start = mark.end()
     return Region(min(start, end), end)
+
+
+def _outside_thinking(text: str, thoughts: list[re.Match[str]]) -> tuple[int, int]:
+    """Find what stands outside the thinking: after it, or before it where nothing follows."""
+    marks = [(mark.start(), mark.end(), not mark["end"]) for mark in thoughts]
+    last = next((i for i in range(len(marks) - 1, -1, -1) if not marks[i][2]), None)
+    start, end = (0 if last is None else marks[last][1]), len(text)
+    block = last is not None and last > 0 and marks[last - 1][2]
+    if last is not None and block and not text[start:].strip():
+        before = marks[last - 2][1] if last > 1 else 0
+        if last > 1 and marks[last - 2][2]:  # one block in another
+            return start, end
+        if text[before : marks[last - 1][0]].strip():
+            return before, marks[last - 1][0]
+    opened = marks[0 if last is None else last + 1 :]
+    if opened:  # never closed
+        answer = text.find(_ANSWER_START, opened[0][0])
+        if answer >= 0:
+            return answer, end
+        end = opened[0][0]
+    return start, end

@@ -1,34 +1,39 @@
 """A cleaned view of a response, in which every position can be traced back to the original.
 
 Digits of every script become ASCII digits, the minus signs of Unicode `-`, no-break spaces between
-digit groups `,`; zero-width and direction marks vanish. Nothing else changes.
+digit groups `'`, the full-width forms of ASCII their ASCII; zero-width and direction marks vanish.
+Nothing else changes.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-_GROUP_SPACE = re.compile("(?<=[0-9])[\u00a0\u2007\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_INVISIBLE = frozenset(
+    "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063"
+    "\u2064\u2065\u2066\u2067\u2068\u2069\ufeff\u20e3\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07"
+    "\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
+)
+_GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
 _DASH_AS_SIGN = re.compile(r"(?<![\w)])[\u2013\u2012](?=[0-9$€£.])")
+_BLOCK = 4_096  # characters counted at a time on the way back to the original
 _SIGNS = {
-    "\u2212": "-", "\ufe63": "-", "\uff0d": "-", "\u2011": "-", "\uff0b": "+", "\uff05": "%",
-    "\uff0e": ".", "\uff0c": ",", "\uff0f": "/", "\uff04": "$", "\uff1d": "=", "\uff1a": ":",
+    "\u2212": "-", "\ufe63": "-", "\u2010": "-", "\u2011": "-", "\u301c": "~", "\u223c": "~",
     "\u00a0": " ", "\u2007": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\u066a": "%",
     "\u066b": ".", "\u066c": ",", "\u2044": "/", "\u2215": "/", "\u22c5": "*", "\u00b7": "*",
-    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n", "\r": "\n", "\uff03": "#",
+    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n", "\r": "\n",
 }  # fmt: skip
 
 
 class _Table(dict[int, str]):
-    """Fills itself with the digits of every script, one character at a time."""
+    """Fills itself with the digits of every script and with ASCII, one character at a time."""
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
+        character = chr(code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code)  # full-width ASCII
         digit = unicodedata.decimal(character, None)
         self[code] = character if digit is None else str(digit)
         return self[code]
@@ -39,14 +44,21 @@ class View:
     """Cleaned text with the way back to the original."""
 
     text: str
-    cuts: tuple[tuple[int, int], ...] = ()  # (position in text, characters removed before it)
+    original: str
+    invisible: frozenset[str] = frozenset()  # the characters of the original that vanished
 
     def origin(self, position: int) -> int:
         """Turn a position in the cleaned text into one in the original."""
-        if not self.cuts:
+        if not self.invisible:
             return position
-        at = bisect_right(self.cuts, (position, 1 << 62)) - 1
-        return position + (self.cuts[at][1] if at >= 0 else 0)
+        for start in range(0, len(self.original), _BLOCK):
+            block = self.original[start : start + _BLOCK]
+            visible = len(block) - sum(map(block.count, self.invisible))
+            if position < visible:
+                kept = (at for at, sign in enumerate(block, start) if sign not in self.invisible)
+                return next(islice(kept, position, None))
+            position -= visible
+        return len(self.original)
 
     def end_origin(self, end: int) -> int:
         """Turn an exclusive end in the cleaned text into one in the original."""
@@ -57,27 +69,17 @@ _TABLE = _Table({ord(sign): plain for sign, plain in _SIGNS.items()})
 
 
 def clean(response: str) -> View:
-    """Clean a response for reading; free for plain ASCII."""
+    """Clean a response for reading; free for plain ASCII, cheap where only letters are not."""
     if response.isascii():
-        return View(response)
-    text, cuts = _without_invisible(response)
-    text = _GROUP_SPACE.sub(",", text.translate(_DIGITS_ONLY))
-    return View(_DASH_AS_SIGN.sub("-", text.translate(_TABLE)), cuts)
-
-
-_DIGITS_ONLY = _Table()
-
-
-def _without_invisible(response: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    kept, cuts, position, length, removed = [], [], 0, 0, 0
-    for match in _INVISIBLE.finditer(response):
-        kept.append(response[position : match.start()])
-        length += match.start() - position
-        removed += match.end() - match.start()
-        cuts.append((length, removed))
-        position = match.end()
-    kept.append(response[position:])
-    return "".join(kept), tuple(cuts)
+        return View(response, response)
+    characters = set(response)
+    invisible = _INVISIBLE & characters
+    text = response
+    for character in invisible:
+        text = text.replace(character, "")
+    if any(_TABLE[ord(character)] != character for character in characters):
+        text = _GROUP_SPACE.sub("'", text).translate(_TABLE)
+    return View(_DASH_AS_SIGN.sub("-", text), response, invisible)
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,8 @@
 """A worker process for LaTeX equality that is killed after its time, from any thread or process.
 
 No signal is used. The worker is a fresh interpreter, so that nothing of the caller is imported or
-forked; it is started at the first question, again after a kill, and once more in a forked child.
+forked; it is started at the first question, and again in a forked child. After the first kill a
+spare one is kept ready, so that a batch of hostile answers does not wait for every start.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _Worker:
 
 
 class LatexPool:
-    """Owns at most one worker process; safe under threads, and after a fork."""
+    """Owns a worker process, after a kill a spare one too; safe under threads, and after a fork."""
 
     def __init__(self, seconds: float = DEFAULT_SECONDS) -> None:
         """Prepare a pool; nothing is started before the first question.
@@ -90,6 +91,8 @@ class LatexPool:
         """
         self._seconds = seconds
         self._worker: _Worker | None = None
+        self._spare: _Worker | None = None
+        self._killed = False
         self._missing = False
         self._lock = threading.Lock()
         _POOLS.add(self)
@@ -147,13 +150,16 @@ class LatexPool:
                 spent.append(time.monotonic() - began)
             if found is None:
                 self._drop()
+                self._killed = True
+                self._spare = self._spare or _Worker()  # gets ready while the caller goes on
                 return "timeout"
             return _VERDICTS[found]
 
     def close(self) -> None:
-        """End the worker; the pool may be used again."""
+        """End the processes; the pool may be used again."""
         with self._lock:
             self._drop()
+            self._drop_spare()
 
     def __enter__(self) -> Self:
         return self
@@ -165,12 +171,14 @@ class LatexPool:
         self.close()
 
     def _forget(self) -> None:
-        """Leave the worker to the parent; this is a forked child, with one thread so far."""
-        inherited, self._worker = self._worker, None
+        """Leave the processes to the parent; this is a forked child, with one thread so far."""
+        inherited = self._worker, self._spare
+        self._worker = self._spare = None
         self._lock = threading.Lock()  # another thread of the parent may have held it
-        if inherited is not None:
-            inherited.let_go()
-            inherited.process.returncode = 0  # no child of ours: nothing to wait for
+        for worker in inherited:
+            if worker is not None:
+                worker.let_go()
+                worker.process.returncode = 0  # no child of ours: nothing to wait for
 
     def _started(self) -> _Worker | None:
         if self._missing:
@@ -178,7 +186,7 @@ class LatexPool:
         if self._worker is not None and self._worker.process.poll() is not None:
             self._drop()
         if self._worker is None:
-            self._worker = _Worker()
+            self._worker = self._next()
             try:
                 said = self._worker.answer(START_SECONDS)
             except BaseException:
@@ -192,10 +200,23 @@ class LatexPool:
                 return None
         return self._worker
 
+    def _next(self) -> _Worker:
+        """Take the spare one and start another, once a kill has shown that more may follow."""
+        if self._spare is not None and self._spare.process.poll() is not None:
+            self._drop_spare()
+        taken = self._spare or _Worker()
+        self._spare = _Worker() if self._killed else None
+        return taken
+
     def _drop(self) -> None:
         if self._worker is not None:
             self._worker.end()
             self._worker = None
+
+    def _drop_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare = None
 
 
 _POOLS: WeakSet[LatexPool] = WeakSet()
