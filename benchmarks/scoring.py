@@ -10,15 +10,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ahalab.scoring.answers import SCORER_VERSION, Asked, score_answer
+from ahalab.scoring.answers import SCORER_VERSION, score_answer
 from benchmarks.agreement import json_rows, shared_data
-
-GOLDS = {"gsm8k": "7", "math": "7", "countdown": '{"numbers": [7], "target": 7}'}
-MEGABYTE = 1_000_000
+from benchmarks.hostile import MEGABYTE, SETTINGS, Batch, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +35,6 @@ class Memory:
     rss_before_mb: float  # after a warm-up of 20,000 rows, so that caches are full
     rss_after_mb: float
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Hostile:
-    """Wall seconds of one hostile response, the slowest of the three tasks."""
-
-    name: str
-    characters: int
-    seconds: float
-    outcome: str
 
 
 def plain_responses(count: int) -> list[tuple[str, str]]:
@@ -118,43 +106,6 @@ def streamed(rows: int) -> Memory:
     return Memory(rows, before, _rss_mb(), time.perf_counter() - started)
 
 
-def hostile_batch(size: int) -> Iterator[tuple[str, str]]:
-    """Write hostile responses of about `size` characters each."""
-    yield "towers", "The answer is " + "9**9**9 and 9^{9^{9}} " * (size // 22)
-    yield "one tower", "#### 9**9**9**9"
-    yield "a million digits", "#### " + "9" * min(size, MEGABYTE)
-    yield "nested boxes", "\\boxed{" * (size // 8) + "}" * (size // 8)
-    yield "nested braces", "\\boxed{" + "{" * (size // 2) + "7" + "}" * (size // 2) + "}"
-    yield "nested parentheses", "<answer>" + "(" * (size // 2) + "1" + ")" * (size // 2)
-    yield "regex bomb: a's", "a" * size + "!"
-    yield "regex bomb: spaces", "the answer is" + " " * size + "x"
-    yield "regex bomb: separators", "#### " + "1," * (size // 2)
-    yield "regex bomb: fractions", "1/" * (size // 2)
-    yield "open tags", "<answer>" * (size // 8)
-    yield "a tag around letters", "<answer>" + "a" * size + "</answer>"
-    yield "statements", "#### 1\n" * (size // 7)
-    yield "hedges", "The answer is " + "1 or 2 or " * (size // 10)
-    yield "labels", "Answer: " * (size // 8)
-    yield "empty lines", "\n" * size
-    yield "bidi marks", "\u202e" * size + "5"
-    yield "prose", "It takes 3 days and 4 more. " * (size // 28)
-
-
-def attack(size: int) -> list[Hostile]:
-    """Time every hostile response against the three tasks, slowest first."""
-    costs = []
-    for name, response in hostile_batch(size):
-        worst, outcome = 0.0, ""
-        for task, gold in GOLDS.items():
-            started = time.perf_counter()
-            score = score_answer(response, gold, asked=Asked("boxed", task))
-            seconds = time.perf_counter() - started
-            if seconds >= worst:
-                worst, outcome = seconds, f"{score.lenient.outcome} ({task})"
-        costs.append(Hostile(name, len(response), worst, outcome))
-    return sorted(costs, key=lambda cost: -cost.seconds)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables and the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scoring", description=__doc__)
@@ -162,19 +113,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--responses", type=int, default=2_000, help="responses timed")
     parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the best counts")
     parser.add_argument("--hostile-characters", type=int, default=4 * MEGABYTE)
+    parser.add_argument("--seconds", type=float, default=2.0, help="a row's time at the worker")
     options = parser.parse_args(arguments)
     pairs = plain_responses(options.responses)
     own = speed(ours, pairs, options.rounds)
     theirs = math_verify_speed(pairs, min(options.rounds, 3))
     memory = streamed(options.rows)
-    costs = attack(options.hostile_characters)
-    print_tables(len(pairs), own, theirs, memory, costs)
-    print(json.dumps(figures(len(pairs), own, theirs, memory, costs)))
+    batches = [run(setting, options.hostile_characters, options.seconds) for setting in SETTINGS]
+    print_tables(len(pairs), own, theirs, memory, batches)
+    print(json.dumps(figures(len(pairs), own, theirs, memory, batches)))
     return 0
 
 
 def print_tables(
-    responses: int, own: Speed, theirs: Speed | None, memory: Memory, costs: Sequence[Hostile]
+    responses: int, own: Speed, theirs: Speed | None, memory: Memory, batches: Sequence[Batch]
 ) -> None:
     """Print what was measured."""
     print(f"{'responses a second':<28}{'CPU':>10}{'wall':>10}")
@@ -189,13 +141,22 @@ def print_tables(
         f"\n{memory.rows:,} rows streamed in {memory.seconds:.1f} s: resident memory "
         f"{memory.rss_before_mb:.1f} MB before, {memory.rss_after_mb:.1f} MB after\n"
     )
-    print(f"{'hostile response':<26}{'characters':>12}{'seconds':>10}  outcome")
-    for cost in costs:
-        print(f"{cost.name:<26}{cost.characters:>12,}{cost.seconds:>10.3f}  {cost.outcome}")
+    print(f"{'hostile batch':<14}{'rows':>6}{'rows touched':>14}  worst row, CPU and wall (s)")
+    for batch in batches:
+        print(f"{batch.setting:<14}{batch.rows:>6}{batch.changed:>14}  {_worst(batch)}")
+        print(f"{'':<34}  {', '.join(f'{n} x {status}' for status, n in batch.statuses.items())}")
+
+
+def _worst(batch: Batch) -> str:
+    cpu, wall = batch.worst_cpu, batch.worst_wall
+    return (
+        f"{cpu.cpu_seconds:.3f} {cpu.name} ({cpu.task}), "
+        f"{wall.wall_seconds:.3f} {wall.name} ({wall.task})"
+    )
 
 
 def figures(
-    responses: int, own: Speed, theirs: Speed | None, memory: Memory, costs: Sequence[Hostile]
+    responses: int, own: Speed, theirs: Speed | None, memory: Memory, batches: Sequence[Batch]
 ) -> Mapping[str, object]:
     """Gather the figures for the last line."""
     return {
@@ -207,8 +168,7 @@ def figures(
         "math_verify_cpu_per_second": None if theirs is None else round(theirs.cpu_per_second, 1),
         "ratio": None if theirs is None else round(own.cpu_per_second / theirs.cpu_per_second, 2),
         "memory": asdict(memory),
-        "hostile_rows": len(costs),
-        "hostile_worst": asdict(costs[0]),
+        "hostile": [asdict(batch) for batch in batches],
     }
 
 

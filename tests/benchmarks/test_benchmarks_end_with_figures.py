@@ -18,12 +18,19 @@ def test_the_scoring_benchmark_ends_with_its_figures_on_a_tiny_slice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     arguments = ["--rows", "50", "--responses", "10", "--rounds", "1"]
-    assert scoring.main([*arguments, "--hostile-characters", "2000"]) == 0
+    hostile = ["--hostile-characters", "2000", "--seconds", "0.2"]
+    assert scoring.main([*arguments, *hostile]) == 0
     figures = _figures(capsys)
     assert figures["responses"] == 10
     assert figures["memory"]["rows"] == 50
     assert figures["cpu_per_second"] > 0
-    assert figures["hostile_worst"]["seconds"] > 0
+    settings = ["main thread", "other thread", "fork", "spawn"]
+    assert [batch["setting"] for batch in figures["hostile"]] == settings
+    for batch in figures["hostile"]:
+        assert batch["changed"] == 0
+        assert batch["rows"] > 80
+        assert batch["worst_cpu"]["cpu_seconds"] > 0
+        assert batch["statuses"] == {"error: timeout": 4}
 
 
 def test_the_agreement_benchmark_counts_a_slice_of_every_source(

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -230,6 +231,40 @@ def test_worker_and_spare_end_with_their_parent_even_when_it_is_killed_during_a_
         time.sleep(0.2)
         parent.send_signal(signal.SIGKILL)
     assert _all_end(workers)
+
+
+def _asks_for_a_minute(pool: LatexPool | None, pids: Connection) -> None:
+    used = pool or LatexPool(20.0)
+    used.compare(TOWER, "5", SHORT)
+    used("x", "y")
+    assert used._worker is not None
+    assert used._spare is not None
+    pids.send([used._worker.process.pid, used._spare.process.pid])
+    used.compare(TOWER, "5", 60.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_and_spare_of_a_killed_child_end_and_those_of_its_parent_go_on(method: str) -> None:
+    with LatexPool(20.0) as pool:
+        assert pool.compare(TOWER, "5", SHORT) == "timeout"
+        assert pool("x+1", "1+x") == "equal"
+        assert pool._worker is not None
+        assert pool._spare is not None
+        own = [pool._worker.process.pid, pool._spare.process.pid]
+        context = multiprocessing.get_context(method)
+        reader, writer = context.Pipe(duplex=False)
+        inherited = pool if method == "fork" else None
+        child = context.Process(target=_asks_for_a_minute, args=(inherited, writer))  # type: ignore[attr-defined]
+        child.start()
+        assert reader.poll(60)
+        workers = reader.recv()
+        assert all(map(_running, workers))
+        child.kill()
+        child.join()
+        assert _all_end(workers)
+        assert all(map(_running, own))
+        assert pool("x+1", "1+x") == "equal"
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
