@@ -62,6 +62,9 @@ EQUAL = [
     ("6x-2y+26=0", "3x-y+13=0"),
     (r"x = \sqrt{8}", ROOTS),
     (r"2\sqrt{2} \text{ cm}", EIGHT),
+    (r"\sum_{n=1}^{3} n", "6"),
+    (r"S = \sum_{n=1}^{3} n", "6"),
+    (r"\prod_{n=1}^{2} (n+x)", "(1+x)(2+x)"),
     (r"\frac{\sqrt{3}}{3}", "0.577"),  # 0.57735: a gold in three places may be a rounding
 ]
 DIFFERENT = [

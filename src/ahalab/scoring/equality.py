@@ -195,12 +195,24 @@ def _ends_in(text: str) -> str:
     """Take what a chain of equations ends in, or begins with (`18 = 16 + 2`)."""
     if "=" not in text or "\\begin" in text or _NO_CHAIN.search(text):
         return text
-    first, _, _ = text.partition("=")
-    _, _, last = text.rpartition("=")
+    signs = _equals_signs(text)
+    if not signs:
+        return text
+    first, last = text[: signs[0]], text[signs[-1] + 1 :]
     a, b = _number(plain(first)), _number(plain(last))
     if a is not None and (b is None or a.value == b.value):
         return first
     return last if last.strip() and not ASSIGNED_BACKWARDS.match(plain(text)) else text
+
+
+def _equals_signs(text: str) -> list[int]:
+    r"""Return where `=` stands, but for those within braces (`\sum_{n=1}`)."""
+    found, depth = [], 0
+    for position, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if character == "=" and depth <= 0:
+            found.append(position)
+    return found
 
 
 def _compare(bare: str, gold: Gold) -> Literal["equal", "different", "open"]:

@@ -14,9 +14,6 @@ from ahalab.scoring.equality import equal_numbers
 from ahalab.scoring.numbers import find_numbers, read_gold
 from ahalab.scoring.text import clean, clean_gold
 
-MAX_TURNS = 1_000
-"""Turns of a text that are looked at: four megabytes of "wait" would take minutes."""
-
 _MARKERS = re.compile(
     r"\b(?:wait|hmm+|hold on|actually|on second thought|let me (?:re-?)?(?:check|think|verify|see)"
     r"|let'?s (?:re-?)?(?:check|verify)|double[- ]check|re-?check|re-?consider|re-?calculate"
@@ -51,7 +48,7 @@ def self_correction(text: str, gold: str) -> bool:
     The last number before a turn ("wait", "actually", ...) is what was stated; the last number in
     the sentence that follows is what it was changed into. Right is the gold value, or the value of
     an equation that holds ("wait, 14 + 8 = 22") where the one before it did not. Only a window
-    around each of the first MAX_TURNS turns is read, so the cost is bounded.
+    around each of the last 500 turns is read, so the cost is bounded.
 
     Args:
         text: A completion.
