@@ -29,6 +29,7 @@ from trl import GRPOConfig, GRPOTrainer
 asked = json.loads(sys.argv[1])
 model, out = asked.pop("model"), asked.pop("out")
 rewards = asked.pop("rewards")
+resume = asked.pop("resume", None)
 calls = []
 
 def paying(kind):
@@ -37,6 +38,7 @@ def paying(kind):
         n = len(completions)
         if kind == "constant": return [0.1] * n
         if kind == "between groups": return [float(i // 4) for i in range(n)]
+        if kind == "pairs": return [(i % 2) * (0.01 if i < 4 else 1.0) for i in range(n)]
         if kind == "none and one": return [None if i % 4 == 0 else 1.0 for i in range(n)]
         if kind == "nan and one": return [math.nan if i % 4 == 0 else 1.0 for i in range(n)]
         return [float(len(c[0]["content"]) % 3) for c in completions]
@@ -49,8 +51,9 @@ set_seed(1)
 rows = [{"prompt": [{"role": "user", "content": f"What is {n} + {n}?"}]} for n in range(8)]
 config = GRPOConfig(
     output_dir=out, report_to="none", use_cpu=True, bf16=False, max_completion_length=8,
-    num_generations=4, seed=1, disable_tqdm=True, beta=0.0, gradient_checkpointing=False,
-    **{"per_device_train_batch_size": 8, "save_strategy": "no", "logging_steps": 1, **asked},
+    seed=1, disable_tqdm=True, beta=0.0, gradient_checkpointing=False,
+    **{"per_device_train_batch_size": 8, "save_strategy": "no", "logging_steps": 1,
+       "num_generations": 4, **asked},
 )
 advantages = []
 class Watched(GRPOTrainer):
@@ -63,7 +66,7 @@ trainer = Watched(
     train_dataset=Dataset.from_list(rows), processing_class=tokenizer,
     peft_config=LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM"),
 )
-trainer.train()
+trainer.train(resume_from_checkpoint=resume)
 trainer.save_model(out)
 sys.stderr.flush()
 print("RESULT " + json.dumps({
@@ -152,3 +155,65 @@ def test_trap_4_a_reward_that_is_missing_is_skipped_without_a_word(tmp_path: Pat
     found = plain_trl(tmp_path, "none and one", "constant", max_steps=1)
     assert all(math.isfinite(a) for a in found["advantages"])
     assert found["history"][0]["reward"] == pytest.approx(0.1 + 0.75)  # None counted as 0
+
+
+def test_trap_2_a_resume_inside_a_generation_window_is_another_run(tmp_path: Path) -> None:
+    window = {
+        "max_steps": 4, "steps_per_generation": 4, "per_device_train_batch_size": 4,
+        "save_strategy": "steps", "save_steps": 2, "learning_rate": 1e-2,
+    }  # fmt: skip
+    weights = "adapter_model.safetensors"
+    whole, again = tmp_path / "whole", tmp_path / "again"
+    plain_trl(whole, "first", **window)
+    plain_trl(again, "first", resume=str(whole / "checkpoint-2"), **window)
+    assert (whole / weights).read_bytes() != (again / weights).read_bytes()
+
+
+def test_trap_6_greedy_generation_takes_up_the_models_own_configuration() -> None:
+    torch = pytest.importorskip("torch", reason="pip install 'ahalab[train]'")
+    from transformers import AutoModelForCausalLM
+
+    from ahalab.evaluate.backends.transformers import Generator
+    from ahalab.store.models import organism_folder
+
+    def answers(penalty: float | None) -> list[int]:
+        model = AutoModelForCausalLM.from_pretrained(organism_folder())
+        if penalty is not None:
+            model.generation_config.repetition_penalty = penalty
+        ids = torch.tensor([list(range(5, 15))])
+        found = model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False,
+            max_new_tokens=30, min_new_tokens=30, pad_token_id=0,
+        )  # fmt: skip
+        return list(found[0].tolist())
+
+    assert answers(None) != answers(9.0)
+
+    def ours(penalty: float | None) -> tuple[int, ...]:
+        model = AutoModelForCausalLM.from_pretrained(organism_folder())
+        if penalty is not None:
+            model.generation_config.repetition_penalty = penalty
+        fields = {
+            "do_sample": False, "max_new_tokens": 30, "repetition_penalty": 1.0,
+            "eos_token_id": [1], "pad_token_id": 0,
+        }  # fmt: skip
+        (found,) = Generator(model, _Spelling(), fields, 1).generate([tuple(range(5, 15))], 0)
+        return found.ids
+
+    assert ours(None) == ours(9.0)
+
+
+class _Spelling:
+    def decode(self, ids: list[int], **_: object) -> str:
+        return " ".join(map(str, ids))
+
+
+def test_trap_12_in_groups_of_two_every_gap_is_the_same_advantage(tmp_path: Path) -> None:
+    found = plain_trl(tmp_path, "pairs", max_steps=1, num_generations=2)
+    assert [abs(a) for a in found["advantages"]] == pytest.approx([0.707] * 8, abs=0.02)
+
+
+def test_trap_19_a_group_of_equal_rewards_need_not_have_advantages_of_zero(tmp_path: Path) -> None:
+    found = plain_trl(tmp_path, "constant", max_steps=1, num_generations=8)
+    assert max(abs(a) for a in found["advantages"]) > 0
+    assert max(abs(a) for a in found["advantages"]) < 1e-2
