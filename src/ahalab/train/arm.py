@@ -49,6 +49,7 @@ from ahalab.tasks.rewards import with_own_rewards
 from ahalab.train.adapter import save_adapter
 from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
+from ahalab.train.trackers import attach, name_run
 from ahalab.train.trl_compat import (
     check_trl,
     effective_config,
@@ -175,6 +176,7 @@ class _Session:
         self.lean_step = lean_step_of(plan.training, self.config, experts=experts, processes=1)
         self.tokenizer = load_tokenizer(self.model)
         self.steps_planned = int(plan.grpo["max_steps"])
+        self.trackers = paths.work / "trackers"
 
     def train(self, on_step: Progress) -> None:
         """Bring the run to its last checkpoint, from the last sound one.
@@ -270,6 +272,7 @@ class _Session:
         from ahalab.train.response_logger import ResponseLogger
         from ahalab.train.trainer import RecordedTrainer, StepRecorder
 
+        name_run(self.plan, self.config, self.trackers, self.run.name)
         torch.set_num_threads(self.plan.model.threads)
         set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
         model = load_model(self.plan.model, self.model)
@@ -299,7 +302,8 @@ class _Session:
                 "train: expected one process, found more. Run arms side by side with --jobs."
             )
         trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(
+        attach(
+            trainer,
             StepRecorder(
                 logger,
                 steps,
@@ -309,7 +313,9 @@ class _Session:
                 base_digest=self.base_digest,
                 on_step=on_step,
                 on_checkpoint=self._stop_at_alarm,
-            )
+            ),
+            self.trackers,
+            self.run.name,
         )
         return trainer
 
