@@ -99,7 +99,7 @@ def base_answers(probe: BaseProbe) -> tuple[PreflightCheck, ...]:
     level: Level = "ok"
     if probe.cut == n:
         level = "refused"
-    elif probe.cut > TRUNCATED_FRACTION * n:
+    elif probe.cut > TRUNCATED_FRACTION * n or probe.unfinished > n / 2:
         level = "note"
     remedy = "" if level == "ok" else "raise grpo.max_completion_length, or ask for less text"
     return _check("truncation", level, told, remedy), _accuracy(probe, n)

@@ -51,6 +51,15 @@ class RunningCell:
         return self.tokens - (self.tokens_from or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far training was at one time."""
+
+    time: float
+    done: int
+    tokens: int
+
+
 class TrainingProgress:
     """Progress of training on stderr: a live table on a terminal, a line now and then elsewhere.
 
@@ -60,9 +69,10 @@ class TrainingProgress:
     def __init__(self, total: int, done: int = 0, *, show: bool = True) -> None:
         self.total = total
         self.done = done
-        self._began_with = done
         self._began = time.monotonic()
         self._told = self._began
+        self._base = Seen(self._began, done, 0)  # what speed is measured from
+        self._after_start: Seen | None = None  # the first progress seen
         self._cells: dict[str, RunningCell] = {}
         self._ended_tokens = 0  # of runs that are no longer shown
         self._console = Console(stderr=True) if show else Console(quiet=True)
@@ -96,7 +106,7 @@ class TrainingProgress:
     def on_step(self, name: str, step: Step) -> None:
         """Take in a step of the one run that trains in this process."""
         if name not in self._cells and step.step > 1:
-            self._began_with = step.step - 1  # resumed: what was done before is no speed
+            self._base = Seen(self._began, step.step - 1, 0)  # resumed: no speed of ours
         self.update({name: (step,)}, step.step)
 
     def update(self, latest: Mapping[str, Sequence[Step]], done: int) -> None:
@@ -108,14 +118,26 @@ class TrainingProgress:
             cell = self._cells.setdefault(name, RunningCell())
             for step in steps:
                 cell.take(step)
+        if self.done > self._base.done and self._after_start is None:
+            self._after_start = Seen(time.monotonic(), self.done, self._tokens())
         if self._live is None and time.monotonic() - self._told > LINE_SECONDS:
             self._line()
 
+    def _tokens(self) -> int:
+        return self._ended_tokens + sum(cell.tokens_here for cell in self._cells.values())
+
     def _rates(self) -> tuple[float, float]:
-        """Return steps and tokens a second, over all runs."""
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        tokens = self._ended_tokens + sum(cell.tokens_here for cell in self._cells.values())
-        return (self.done - self._began_with) / seconds, tokens / seconds
+        """Return steps and tokens a second, over all runs.
+
+        Once there are two steps, the start (imports, the model) is left out.
+        """
+        tokens, now = self._tokens(), time.monotonic()
+        by_steps = by_tokens = self._base
+        if self._after_start is not None:
+            by_steps = self._after_start if self.done > self._after_start.done else by_steps
+            by_tokens = self._after_start if tokens > self._after_start.tokens else by_tokens
+        steps_rate = (self.done - by_steps.done) / max(now - by_steps.time, 1e-9)
+        return steps_rate, (tokens - by_tokens.tokens) / max(now - by_tokens.time, 1e-9)
 
     def _line(self) -> None:
         self._told = time.monotonic()
@@ -136,7 +158,7 @@ class TrainingProgress:
             "training",
             ProgressBar(total=self.total, completed=self.done, width=BAR_WIDTH),
             f"{self.done}/{self.total}",
-            f"{tokens:,.0f} tokens/s",
+            f"{tokens:,.0f} tokens/s" if tokens else "- tokens/s",
             clock(time.monotonic() - self._began),
             f"left {left}",
         )
