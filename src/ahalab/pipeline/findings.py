@@ -134,7 +134,7 @@ def adapter_fits(
     """
     there = f"the model has {', '.join(names[:NAMES_SHOWN])}"
     if fault is not None or parameters == 0:
-        missing = f"no module is named {', '.join(unmatched)}" if unmatched else fault
+        missing = f"nothing to adapt is named {', '.join(unmatched)}" if unmatched else fault
         remedy = f"set lora.target_modules to some of these: {there}"
         return PreflightCheck(
             name="adapter", level="refused", found=missing or "nothing is trained", remedy=remedy,
@@ -143,7 +143,7 @@ def adapter_fits(
     told = f"{layers} layers adapted, {parameters:,} parameters trained"
     if unmatched:
         return _check(
-            "adapter", "warning", f"{told}, but no module is named {', '.join(unmatched)}",
+            "adapter", "warning", f"{told}, but nothing to adapt is named {', '.join(unmatched)}",
             f"mend lora.target_modules: {there}",
         )  # fmt: skip
     return _check("adapter", "ok", told)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -274,6 +275,8 @@ def read_preflight(paths: StudyPaths) -> Preflight:
 
 def due(plan: Plan, paths: StudyPaths) -> bool:
     """Say whether pre-flight is to come: nothing was trained, and it did not pass for this plan."""
+    if os.environ.get("RANK", "0") != "0":  # of several processes of one run, the first one looks
+        return False
     for cell in training_cells(plan):
         run = paths.run(str(cell.arm), int(cell.seed or 0))
         if run.record.is_file() or read_journal(journal_path(run.steps)).rows:
