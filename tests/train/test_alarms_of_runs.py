@@ -96,8 +96,10 @@ def train(warm: WarmLab, folder: Path, faulty: Faulty, code: int = 0) -> tuple[R
     plan = folder / "study.yaml"
     plan.write_text(plan_text(faulty), encoding="utf-8")
     said = warm.run(
-        "train", plan, "--out", folder / "results", "--arm", "mine", "--seed", 1, code=code
-    )
+        "train", plan, "--out", folder / "results", "--arm", "mine", "--seed", 1,
+        "--force",  # pre-flight refuses what is cut through and through
+        code=code,
+    )  # fmt: skip
     return StudyPaths(folder / "results" / "faulty").run("mine", 1), said
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ahalab import __version__
-from ahalab.cli import analysis, arms, demo, evidence, organism, plans, scoring, stages
+from ahalab.cli import analysis, arms, demo, evidence, organism, plans, preflight, scoring, stages
 
 app = typer.Typer(
     name="ahalab",
@@ -38,6 +38,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("init")(plans.init)
 app.command("plan")(plans.plan)
+app.command("preflight")(preflight.preflight)
 app.command("run")(stages.run)
 app.command("train")(stages.train)
 app.command("evaluate")(stages.evaluate)

@@ -31,6 +31,9 @@ JobsOption = Annotated[
         "--jobs", envvar="AHALAB_JOBS", min=1, help="Arms and seeds side by side (default: cores)."
     ),
 ]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Train although pre-flight refuses (memory, truncation).")
+]
 RESULTS = Path("results")
 
 

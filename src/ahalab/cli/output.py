@@ -15,6 +15,7 @@ from ahalab.analyze.sentences import points as signed
 from ahalab.analyze.sentences import probability
 from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
+from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
 
 if TYPE_CHECKING:
@@ -223,6 +224,19 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     console.print(shares)
     for alarm in diagnostics.alarms:
         console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
+
+
+def print_preflight(found: Preflight) -> None:
+    """Print one row per check, and a summary."""
+    from ahalab.pipeline.preflight import summary
+
+    table = _table(("check", "level", "found, and what to do"), ())
+    for check in found.checks:
+        remedy = f". To do: {check.remedy}" if check.remedy else ""
+        table.add_row(check.name, check.level, Text(harmless(f"{check.found}{remedy}.")))
+    console = _console()
+    console.print(table)
+    console.print(Text(f"\n{'REFUSED' if found.refused else 'READY'}: {summary(found)}"))
 
 
 def print_score(scored: dict[str, Any]) -> None:

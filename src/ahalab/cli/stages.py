@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ahalab.cli.options import RESULTS, JobsOption, OutOption, QuietOption, StudyArgument, cores
+from ahalab.cli.options import (
+    RESULTS,
+    ForceOption,
+    JobsOption,
+    OutOption,
+    QuietOption,
+    StudyArgument,
+    cores,
+)
+
+if TYPE_CHECKING:
+    from ahalab.records.step import Step
 
 CellOption = Annotated[
     list[str] | None,
@@ -15,19 +26,37 @@ CellOption = Annotated[
 ]
 
 
-def run(study: StudyArgument, out: OutOption = RESULTS, jobs: JobsOption = None) -> None:
+def run(
+    study: StudyArgument,
+    out: OutOption = RESULTS,
+    jobs: JobsOption = None,
+    force: ForceOption = False,
+) -> None:
     """Run a study: train, evaluate, analyze, report. Resumes; skips what is current."""
     from ahalab.cli.output import print_verdicts, say
-    from ahalab.pipeline.preflight import check_inputs, check_own_rewards
+    from ahalab.pipeline.preflight import (
+        check_inputs,
+        check_own_rewards,
+        clear,
+        due,
+        preflight_apart,
+    )
     from ahalab.pipeline.run import run_study
     from ahalab.pipeline.study import open_study
+    from ahalab.store.versions import require_train_extra
     from ahalab.tasks.rewards import reward_folders
 
     plan, paths = open_study(study, out)
     check_inputs(plan, paths)
     code = reward_folders(study)
     check_own_rewards(plan, code)
-    ran = run_study(plan, paths, jobs or cores(), say, code)
+    side_by_side = jobs or cores()
+    if due(plan, paths):
+        require_train_extra()
+        say("pre-flight: prompts, base, adapter, memory, arms")
+        found = preflight_apart(study, out, plan, paths, side_by_side)
+        clear(found, paths, force=force, say=say)
+    ran = run_study(plan, paths, side_by_side, say, code)
     print_verdicts(ran.comparison)
     if not ran.did_something:
         say(f"Nothing to do: {paths.root} is complete, current and sealed.")
@@ -43,13 +72,15 @@ def train(
         typer.Option(help="A pilot's run folder: same prompts, order and configuration."),
     ] = None,
     out: OutOption = RESULTS,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train one arm under one seed. Resumes from the last sound checkpoint."""
     from ahalab.cli.output import say
     from ahalab.errors import PlanError
-    from ahalab.pipeline.progress import StageProgress
+    from ahalab.pipeline.preflight import Setting, clear, due, preflight
     from ahalab.pipeline.study import freeze, open_study
+    from ahalab.pipeline.training_progress import TrainingProgress
     from ahalab.store.models import resolve_model
     from ahalab.store.versions import require_train_extra
     from ahalab.tasks.prepare import prepare_prompts
@@ -72,24 +103,24 @@ def train(
     model = resolve_model(plan.model)
     ranks = join(plan)
     if ranks.first:
+        followed = pilot.study if pilot else None
+        if due(plan, paths):
+            setting = Setting(code=code, attack_own=False, pilot=followed)
+            clear(preflight(plan, paths, setting), paths, force=force, say=say)
         freeze(plan, paths, code)
-        prepare_prompts(plan, paths, model, pilot.study if pilot else None)
+        prepare_prompts(plan, paths, model, followed)
     ranks.wait()
     steps = int(plan.grpo["max_steps"])
-    with StageProgress("training", steps, "steps", show=not quiet and ranks.first) as progress:
-        record = train_arm(
-            plan,
-            paths,
-            arm,
-            seed,
-            pilot=pilot,
-            on_step=lambda step: progress.update(step.step),
-            ranks=ranks,
-        )
+    run_paths = paths.run(arm, seed)
+    with TrainingProgress(steps, show=not quiet and ranks.first) as progress:
+
+        def on_step(step: Step) -> None:
+            progress.on_step(run_paths.name, step)
+
+        record = train_arm(plan, paths, arm, seed, pilot=pilot, on_step=on_step, ranks=ranks)
     ranks.leave()
     if not ranks.first:
         return
-    run_paths = paths.run(arm, seed)
     if record is None:
         say(f"Nothing to do: {run_paths.folder} is complete.")
         return

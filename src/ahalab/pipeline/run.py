@@ -12,6 +12,8 @@ from ahalab.errors import CheckFailedError
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
+from ahalab.pipeline.training_progress import TrainingProgress
+from ahalab.pipeline.watch import Watch
 from ahalab.pipeline.workers import Job, run_jobs
 from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, training_cells
 from ahalab.records.base import digest
@@ -103,12 +105,15 @@ def _train(plan: Plan, paths: StudyPaths, jobs: int) -> None:
     steps = int(plan.grpo["max_steps"])
     work = [_training_job(plan, paths, cell) for cell in todo]
 
-    def done() -> int:
-        return sum(_rows(paths.run(str(c.arm), int(c.seed or 0)).steps) for c in cells)
+    watch = Watch(paths, cells)
+    watch.look()
+    with TrainingProgress(steps * len(cells), watch.done) as progress:
 
-    with StageProgress("training", steps * len(cells), "steps", done()) as progress:
-        side_by_side = max(1, jobs // plan.training.processes)
-        run_jobs(work, side_by_side, lambda: progress.update(done()))
+        def on_poll() -> None:
+            watch.look()
+            progress.update(watch.running, watch.done)
+
+        run_jobs(work, max(1, jobs // plan.training.processes), on_poll)
 
 
 def _training_job(plan: Plan, paths: StudyPaths, cell: Cell) -> Job:

@@ -24,6 +24,7 @@ FILES = (
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
+    ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
     ("demo", "the saved run that ships with `ahalab demo`"),
 )
 HEAD = """# Artefacts

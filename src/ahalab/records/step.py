@@ -48,6 +48,11 @@ class Step(Record, frozen=True, kw_only=True):
     wrong_advantage_fraction: float | None  # share of positive advantage that fell on wrong answers
     reflection_fraction: float | None
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether rollouts were generated for this step."""
+        return self.strict_fraction is not None
+
 
 class Timing(Record, frozen=True, kw_only=True):
     """Clock of one optimizer step; kept apart so that everything else repeats to the byte."""

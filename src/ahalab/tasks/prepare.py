@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
-from ahalab.records.base import digest, encode_pretty
+from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Dropped, Prompt, Selection
 from ahalab.records.terms import Split
@@ -55,44 +56,81 @@ def select_questions(
     return drawn, {split: len(offered[split]) for split in SPLITS}
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPrompts:
+    """The prompts of a study before they are written."""
+
+    prompts: dict[Split, list[Prompt]]
+    selection: Selection
+
+
+def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> DrawnPrompts:
+    """Draw, check and render the prompts of a study; writes nothing.
+
+    Raises:
+        InputError: See `select_questions`; or every prompt is longer than the plan allows.
+    """
+    drawn, available = select_questions(plan, pilot)
+    tokenizer = load_tokenizer(model)
+    dropped: list[Dropped] = []
+    limit = plan.task.max_prompt_tokens
+    kept: dict[Split, list[Prompt]] = {}
+    for split in SPLITS:
+        prompts = []
+        for position, question in enumerate(drawn[split]):
+            ids = render(tokenizer, plan.task, question.question)
+            if limit is not None and len(ids) > limit:
+                reason = f"{len(ids)} tokens, more than max_prompt_tokens={limit}"
+                dropped.append(Dropped(split=split, source=question.source, reason=reason))
+                continue
+            prompts.append(_prompt(position, question, split, ids))
+        if not prompts:
+            raise InputError(
+                f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it."
+            )
+        kept[split] = prompts
+    selection = Selection(
+        plan_digest=digest(plan),
+        available=available,
+        drawn={split: len(drawn[split]) for split in SPLITS},
+        dropped=tuple(dropped),
+    )
+    return DrawnPrompts(kept, selection)
+
+
 def prepare_prompts(
     plan: Plan, paths: StudyPaths, model: Path, pilot: StudyPaths | None = None
 ) -> None:
     """Draw, check, render and write the prompts of a study. Does nothing when they are there.
 
     Raises:
-        InputError: See `select_questions`; or every prompt is longer than the plan allows.
+        InputError: See `draw_prompts`.
     """
     if prompts_ready(plan, paths):
         return
-    drawn, available = select_questions(plan, pilot)
-    tokenizer = load_tokenizer(model)
-    dropped: list[Dropped] = []
-    limit = plan.task.max_prompt_tokens
+    drawn = draw_prompts(plan, model, pilot)
     with WriterLock(paths.work / "locks" / "prompts.lock"):
         for split in SPLITS:
-            prompts = []
-            for position, question in enumerate(drawn[split]):
-                ids = render(tokenizer, plan.task, question.question)
-                if limit is not None and len(ids) > limit:
-                    reason = f"{len(ids)} tokens, more than max_prompt_tokens={limit}"
-                    dropped.append(Dropped(split=split, source=question.source, reason=reason))
-                    continue
-                prompts.append(_prompt(position, question, split, ids))
-            if not prompts:
-                raise InputError(
-                    f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it."
-                )
             file = prompt_file(plan, paths, split)
             if not finished(file):
-                write_rows(file, prompts)
-        selection = Selection(
-            plan_digest=digest(plan),
-            available=available,
-            drawn={split: len(drawn[split]) for split in SPLITS},
-            dropped=tuple(dropped),
-        )
-        replace_file(paths.prompt_report, encode_pretty(selection))
+                write_rows(file, drawn.prompts[split])
+        replace_file(paths.prompt_report, encode_pretty(drawn.selection))
+
+
+def present_prompts(
+    plan: Plan, paths: StudyPaths, model: Path, pilot: StudyPaths | None = None
+) -> DrawnPrompts:
+    """Return the prompts that lie in the study, or those that it would begin with.
+
+    Raises:
+        InputError: See `draw_prompts`.
+        RecordError: A record is malformed.
+    """
+    if not prompts_ready(plan, paths):
+        return draw_prompts(plan, model, pilot)
+    report = paths.prompt_report
+    selection = decode_file(report.read_bytes(), Selection, str(report))
+    return DrawnPrompts({split: read_prompts(paths, split) for split in SPLITS}, selection)
 
 
 def _prompt(position: int, question: Question, split: Split, ids: tuple[int, ...]) -> Prompt:

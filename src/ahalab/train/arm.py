@@ -51,6 +51,7 @@ from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import ALONE, Ranks
 from ahalab.train.reconcile import reconcile
+from ahalab.train.trackers import attach, name_run
 from ahalab.train.trl_compat import (
     check_trl,
     effective_config,
@@ -189,6 +190,7 @@ class _Session:
         )
         self.tokenizer = load_tokenizer(self.model)
         self.steps_planned = int(plan.grpo["max_steps"])
+        self.trackers = paths.work / "trackers"
 
     def train(self, on_step: Progress) -> None:
         """Bring the run to its last checkpoint, from the last sound one.
@@ -278,6 +280,7 @@ class _Session:
         from ahalab.train.response_logger import ResponseLogger
         from ahalab.train.trainer import RecordedTrainer, StepRecorder
 
+        name_run(self.plan, self.config, self.trackers, self.run.name)
         torch.set_num_threads(self.plan.model.threads)
         set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
         model = load_model(self.plan.model, self.model)
@@ -304,7 +307,8 @@ class _Session:
                 peft_config=LoraConfig(**self.plan.lora, task_type="CAUSAL_LM"),
             )
         trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(
+        attach(
+            trainer,
             StepRecorder(
                 logger,
                 writers,
@@ -315,7 +319,9 @@ class _Session:
                 on_step=on_step,
                 before_checkpoint=self._reconcile,
                 after_checkpoint=self._stop_at_alarm,
-            )
+            ),
+            self.trackers,
+            self.run.name,
         )
         return trainer
 

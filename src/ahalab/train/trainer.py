@@ -20,6 +20,7 @@ from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
 from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
 from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
+from ahalab.train.trackers import tracked
 from ahalab.train.writers import RunWriters
 
 
@@ -131,6 +132,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self._seen = self.logger.last_batch
         step = Step(step=int(state.global_step), **_trainer_figures(logs), **step_figures(fresh))
         self.writers.steps.append([step])
+        logs.update(tracked(step))  # for the trackers, whose callbacks come after this one
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         seconds = round(time.monotonic() - self._began, 4)
         self.writers.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])

@@ -76,7 +76,7 @@ def grpo_config(plan: Plan, seed: int, output: Path) -> Any:
         "output_dir": str(output),
         "seed": seed,
         "data_seed": seed,
-        "report_to": plan.grpo.get("report_to", "none"),
+        "report_to": plan.grpo.get("report_to") or "none",  # None meant all of them, once
         "logging_strategy": "steps",
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
