@@ -83,6 +83,7 @@ def test_the_findings_are_one_json_object_where_asked(warm: WarmLab, fresh: Fres
     # 28 layers of rank 4; weights, gradients and two moments, all in fp32.
     assert parts["adapter"]["bytes"] == 39_424 * 4 * 4
     assert parts["logits"]["bytes"] == 16 * 40 * 419 * 4
+    assert parts["allocator"]["bytes"] == parts["activations"]["bytes"]  # on a CPU
     assert shown["memory"]["bytes"] == sum(part["bytes"] for part in parts.values())
 
 

@@ -42,8 +42,8 @@ class Recording(TrainerCallback):
 
 PLACE = sys.argv[1]
 integration_utils.INTEGRATION_TO_CALLBACK["recording"] = Recording
-import transformers.integrations
-transformers.integrations.get_available_reporting_integrations = lambda: ["recording"]
+from ahalab.train import trackers
+trackers.MODULES["recording"] = ("json",)
 from ahalab.cli import main
 sys.argv[1:] = sys.argv[2:]
 sys.exit(main())
@@ -132,7 +132,9 @@ class Config:
 
 
 def test_names_and_folders_are_the_studys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trackers, "_installed", lambda: ("tensorboard", "trackio", "wandb"))
+    there = ("tensorboard", "trackio", "wandb")
+    monkeypatch.setattr(trackers, "_installed", lambda: there)
+    monkeypatch.setattr(trackers, "_is_installed", lambda name: name in there)
     for variable in ("WANDB_DIR", "WANDB_PROJECT"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.setenv(variable, "")

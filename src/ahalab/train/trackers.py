@@ -6,6 +6,7 @@ recomputed from the rollouts, under `ahalab/`. Some trackers put `train/` before
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,14 @@ TRAINERS_OWN = frozenset(
     {"schema", "step", "loss", "grad_norm", "learning_rate", "entropy", "kl", "clip_low_fraction",
      "clip_high_fraction", "tokens"}
 )  # fmt: skip
+
+# Where a tracker's module is not called as the tracker is.
+MODULES = {
+    "azure_ml": ("azureml",),
+    "flyte": ("flytekit",),
+    "kubeflow": ("json",),  # speaks to a server that the environment names
+    "tensorboard": ("tensorboard", "tensorboardX"),
+}
 
 
 def tracked(step: Step) -> dict[str, float]:
@@ -42,7 +51,15 @@ def wanted_trackers(plan: Plan) -> tuple[str, ...]:
 
 def missing_trackers(plan: Plan) -> tuple[str, ...]:
     """Return those of them that are not installed, or that transformers does not know."""
-    return tuple(name for name in wanted_trackers(plan) if name not in _installed())
+    return tuple(name for name in wanted_trackers(plan) if not _is_installed(name))
+
+
+def _is_installed(name: str) -> bool:
+    """Say whether a tracker could be imported, importing none: that takes seconds."""
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+    modules = MODULES.get(name, (name,))
+    return name in INTEGRATION_TO_CALLBACK and any(map(importlib.util.find_spec, modules))
 
 
 def _installed() -> tuple[str, ...]:
