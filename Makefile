@@ -4,13 +4,17 @@ OUT ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test venv check fields organism clean
+.PHONY: run test test-compat venv check fields organism clean
 
 run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
 
 test: venv
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+
+# Train the organism with each supported set of libraries, or with SETS="newest oldest".
+test-compat: venv
+	HF_HUB_OFFLINE=1 $(BIN)/python tools/compat.py $(SETS)
 
 venv: $(VENV)/.ready
 

@@ -449,7 +449,7 @@ def test_a_dumped_plan_reads_back_to_the_same_digest(
     [
         ("seeds: [0, 1]", "seeds: [0]", ["seeds: (0, 1) here, (0,) there"]),
         ("alpha: 0.05", "alpha: 0.01", ["analysis.alpha: 0.05 here, 0.01 there"]),
-        ("max_steps: 20", "max_steps: 20\n  beta: 0.04", ["grpo.beta: 0.0 here, 0.04 there"]),
+        ("max_steps: 20", "max_steps: 20\n  beta: 0.04", ["grpo.beta: 0.0 here, 0.04 there", "grpo.use_bias_correction_kl: absent here, True there"]),
         ("max_steps: 20", "max_steps: 20\n  seed_x: 1", None),
         ("max_steps: 20", "max_steps: 20\n  epsilon_high: null", ["grpo.epsilon_high: absent here, None there"]),
         ("{r: 4}", "{r: 4, rank_pattern: {}}", ["lora.rank_pattern: absent here, {} there"]),
@@ -481,3 +481,33 @@ def test_an_answer_format_that_no_scorer_knows_is_refused(text: str) -> None:
     message = refused(text + "\nanswer_format: hashtags\n")
     assert "answer_format: " in message
     assert "hashtags" in message
+
+
+def test_the_older_spelling_of_scaled_rewards_is_the_same_plan(text: str) -> None:
+    today = parse_plan(with_grpo(text, "scale_rewards: group"), "study.yaml")
+    older = parse_plan(with_grpo(text, "scale_rewards: true"), "study.yaml")
+    assert digest(older) == digest(today)
+    unscaled = parse_plan(with_grpo(text, "scale_rewards: false"), "study.yaml")
+    assert unscaled.grpo["scale_rewards"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("max_prompt_length: 512", "grpo.max_prompt_length: a field of older versions"),
+        ("warmup_ratio: 0.1", "write the fraction as warmup_steps"),
+        ("use_liger_loss: true", "use_liger_kernel"),
+    ],
+)
+def test_a_field_that_trl_dropped_is_refused_with_what_to_write_instead(
+    text: str, line: str, said: str
+) -> None:
+    assert said in refused(with_grpo(text, line))
+
+
+def test_a_default_of_the_kl_term_that_changed_is_written_out_where_there_is_one(
+    text: str,
+) -> None:
+    plan = parse_plan(with_grpo(text, "beta: 0.04"), "study.yaml")
+    assert plan.grpo["use_bias_correction_kl"] is True
+    assert "use_bias_correction_kl" not in parse_plan(text, "study.yaml").grpo

@@ -42,6 +42,16 @@ MANAGED = {
     "inference_mode": "the adapter is trained",
 }
 
+# Fields that TRL renamed or dropped, and what a plan says instead.
+FORMER = {
+    "max_prompt_length": "TRL dropped it in 0.28, and a prompt is never cut. Remove the key.",
+    "use_liger_loss": "TRL calls it use_liger_kernel now.",
+    "vllm_guided_decoding_regex": "TRL calls it vllm_structured_outputs_regex now.",
+    "wandb_log_unique_prompts": "TRL calls it log_unique_prompts now.",
+    "warmup_ratio": "transformers dropped it: write the fraction as warmup_steps.",
+}
+SCALES = {True: "group", False: "none"}  # as `scale_rewards` was written until TRL 0.21
+
 
 @cache
 def field_table(package: str) -> dict[str, dict[str, Any]]:
@@ -68,6 +78,8 @@ def check_block(block: Mapping[str, Any], package: str, name: str) -> None:
         place = f"{name}.{key}"
         if key in MANAGED:
             raise PlanError(f"{place}: not a plan's to set: {MANAGED[key]}. Remove the key.")
+        if key in FORMER and key not in table:
+            raise PlanError(f"{place}: a field of older versions. {FORMER[key]}")
         if key not in table:
             raise PlanError(f"{place}: unknown field of {_class(package)}.{suggestion(key, table)}")
         kinds = table[key]["kinds"]
@@ -76,6 +88,12 @@ def check_block(block: Mapping[str, Any], package: str, name: str) -> None:
             raise PlanError(
                 f"{place}: expected {' or '.join(kinds)}, found {found} {value!r}. Mend the value."
             )
+
+
+def in_todays_words(grpo: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan's `grpo:` block with the value that TRL now has for an older spelling."""
+    scale = grpo.get("scale_rewards")
+    return {**grpo, **({"scale_rewards": SCALES[scale]} if isinstance(scale, bool) else {})}
 
 
 def as_declared(block: Mapping[str, Any], package: str) -> dict[str, Any]:

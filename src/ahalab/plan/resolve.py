@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
-from ahalab.plan.fields import as_declared, check_block, field_table
+from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words
 from ahalab.records.base import to_plain
 from ahalab.records.plan import ArmSpec, Plan
 from ahalab.scoring.answers import Asked, score_answer
@@ -75,6 +75,7 @@ def resolve(plan: Plan) -> Plan:
     _check_finite(to_plain(plan), "")
     _check_names(plan)
     _check_arms(plan)
+    plan = replace(plan, grpo=in_todays_words(plan.grpo))
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
     _check_evaluation(plan)
@@ -200,6 +201,8 @@ def _resolve_grpo(plan: Plan) -> dict[str, Any]:
     for key in COUNTS:
         if grpo.get(key) is not None and grpo[key] < 1:
             raise PlanError(f"grpo.{key}: expected a number from 1 on, found {grpo[key]}.")
+    if grpo["beta"]:
+        grpo.setdefault("use_bias_correction_kl", True)  # false until TRL 1.9
     accumulation = grpo["gradient_accumulation_steps"]
     slices = grpo.get("steps_per_generation") or accumulation
     processes = plan.training.processes

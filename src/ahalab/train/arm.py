@@ -58,6 +58,7 @@ from ahalab.train.trl_compat import (
     effective_lora,
     grpo_config,
     lean_step_of,
+    lora_config,
 )
 from ahalab.train.writers import RunFiles, RunWriters, open_writers, seal_left_open
 
@@ -274,7 +275,6 @@ class _Session:
     def _trainer(self, writers: RunWriters | None, on_step: Progress) -> Any:
         import torch
         from datasets import Dataset
-        from peft import LoraConfig
         from transformers import PrinterCallback, set_seed
 
         from ahalab.train.response_logger import ResponseLogger
@@ -304,7 +304,7 @@ class _Session:
                 args=self.config,
                 train_dataset=Dataset.from_list(rows),
                 processing_class=self.tokenizer,
-                peft_config=LoraConfig(**self.plan.lora, task_type="CAUSAL_LM"),
+                peft_config=lora_config(self.plan),
             )
         trainer.remove_callback(PrinterCallback)
         attach(
@@ -335,8 +335,6 @@ class _Session:
 
     def finish(self, pilot: Pilot | None) -> RunRecord:
         """Save the adapter, summarise, and write the run's record, last."""
-        from peft import LoraConfig
-
         save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
         attempts = self._attempts()
         self._reconcile(self.steps_planned)
@@ -357,7 +355,7 @@ class _Session:
             requested_grpo=self.plan.grpo,
             effective_grpo=effective_config(self.config),
             lean_step=self.lean_step,
-            effective_lora=effective_lora(LoraConfig(**self.plan.lora, task_type="CAUSAL_LM")),
+            effective_lora=effective_lora(lora_config(self.plan)),
             model_id=self.plan.model.id,
             model_revision=self.plan.model.revision,
             base_digest=self.base_digest,

@@ -14,7 +14,7 @@ from ahalab.records.run import RunRecord
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.tasks.prepare import read_prompts
-from ahalab.train.trl_compat import effective_lora
+from ahalab.train.trl_compat import effective_lora, lora_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,7 @@ class Pilot:
         Raises:
             PlanError: The keys that differ are named.
         """
-        from peft import LoraConfig
-
-        lora = effective_lora(LoraConfig(**plan.lora, task_type="CAUSAL_LM"))
+        lora = effective_lora(lora_config(plan))
         shared = lora.keys() & self.record.effective_lora.keys()  # PEFT's fields come and go
         ours = {
             **plan.grpo,

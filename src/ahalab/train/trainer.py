@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import Sampler
 from transformers import TrainerCallback
 from trl import GRPOTrainer
+from trl.trainer.utils import RepeatSampler
 
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
@@ -21,6 +22,7 @@ from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
 from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
 from ahalab.train.trackers import tracked
+from ahalab.train.trl_compat import check_trainer
 from ahalab.train.writers import RunWriters
 
 
@@ -55,6 +57,7 @@ class RecordedTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(
         self, *, logger: ResponseLogger, lean_step: bool, zero_dead_groups: bool, **arguments: Any
     ) -> None:
+        check_trainer(GRPOTrainer, RepeatSampler)
         super().__init__(reward_funcs=[logger], **arguments)
         self._logger: ResponseLogger = logger
         self._lean_step = lean_step
