@@ -1,8 +1,11 @@
-"""How many steps, batches and completions a plan asks for."""
+"""How many prompts, steps, batches, completions and checkpoints a plan asks for."""
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from ahalab.records.plan import Plan
+from ahalab.records.terms import Split
 
 
 def generation_batch(plan: Plan) -> int:
@@ -18,3 +21,17 @@ def expected_rollouts(plan: Plan) -> int:
     micro_batches = int(grpo["max_steps"]) * int(grpo["gradient_accumulation_steps"])
     window = int(grpo["steps_per_generation"]) * int(grpo["num_iterations"])
     return -(-micro_batches // window) * generation_batch(plan)
+
+
+def checkpoint_steps(plan: Plan) -> tuple[int, ...]:
+    """Return the steps done at each checkpoint: every `save_steps`, and the end."""
+    every, last = int(plan.grpo["save_steps"]), int(plan.grpo["max_steps"])
+    return (*range(every, last, every), last)
+
+
+def prompts_asked(plan: Plan) -> dict[Split, int]:
+    """Return how many prompts each split of the study has, at most."""
+    asked: dict[Split, int] = {"train": plan.task.train_prompts, "eval": plan.task.eval_prompts}
+    if plan.validation is not UNSET:
+        asked["validation"] = plan.validation.prompts
+    return asked
