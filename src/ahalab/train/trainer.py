@@ -20,6 +20,7 @@ from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
 from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
 from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
+from ahalab.train.validation import Validator
 from ahalab.train.writers import RunWriters
 
 
@@ -105,6 +106,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         base_digest: str,
         on_step: Callable[[Step], None],
         on_checkpoint: Callable[[], None],
+        validator: Validator | None,
     ) -> None:
         self.logger = logger
         self.writers = writers  # None in all processes but the first
@@ -114,6 +116,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.base_digest = base_digest
         self.on_step = on_step
         self.on_checkpoint = on_checkpoint
+        self.validator = validator  # None: the plan asks for none
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
 
@@ -134,12 +137,14 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.writers.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])
         self.on_step(step)
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Vouch for the checkpoint on disk and for the rows committed by now."""
         self.ranks.wait()  # each process has saved the state of its own generators
+        step = int(state.global_step)
+        if self.validator is not None:
+            self.validator(model, step)
         if self.writers is None:
             return
-        step = int(state.global_step)
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
             run=self.writers.rollouts.file.run,
