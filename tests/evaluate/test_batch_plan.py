@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ahalab.evaluate.protocol import batch_seed, batches, generation_fields, prompts_digest
+from ahalab.evaluate.protocol import batch_seed, generation_fields, prompts_digest
 from ahalab.records.prompt import Prompt
+from ahalab.tasks.generation import batches
 from lab import PLAN, SAMPLED, environment, plan_of
 
 

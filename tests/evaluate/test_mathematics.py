@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from ahalab.errors import InputError
-from ahalab.evaluate.backends import Completion
 from ahalab.evaluate.protocol import make_protocol
 from ahalab.evaluate.resume import AnswerSet, score_pairs
 from ahalab.records.prompt import Prompt
@@ -22,6 +21,7 @@ from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, RowWriter
+from ahalab.tasks.generation import Completion
 from ahalab.tasks.questions import Question, asked_of, check_golds
 from ahalab.train.response_logger import ResponseLogger
 from ahalab.verify.grading import Grader, Put

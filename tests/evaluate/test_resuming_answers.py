@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from ahalab.errors import InputError, LockedError, ProtocolError, RecordError
-from ahalab.evaluate.backends import Completion
-from ahalab.evaluate.protocol import batch_seed, batches, make_protocol
+from ahalab.evaluate.protocol import batch_seed, make_protocol
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.prompt import Prompt
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
+from ahalab.tasks.generation import Completion, batches
 from lab import SAMPLED, batches_in, environment, plan_of
 
 PLAN = plan_of(SAMPLED)

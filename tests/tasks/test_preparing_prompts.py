@@ -1,5 +1,6 @@
 """The first stage as a whole, with a tokenizer made up here, so that no torch is needed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import ahalab.tasks.prepare as prepare
 from ahalab.errors import InputError, LockedError, PlanError
 from ahalab.plan.resolve import resolve
 from ahalab.records.base import decode_file, digest
-from ahalab.records.plan import ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec
+from ahalab.records.plan import ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec, ValidationSpec
 from ahalab.records.prompt import Selection
 from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
+from ahalab.tasks.questions import Question
 from ahalab.tasks.render import messages
+from ahalab.tasks.selection import draw, normalised
 
 
 @pytest.fixture
@@ -142,3 +145,118 @@ def test_braces_in_a_question_are_text() -> None:
     assert (
         messages(task, "{0} {question!r}")[0]["content"] == "{0} {question!r} {x} {0} {question!r}"
     )
+
+
+# Validation ---------------------------------------------------------------------------------------
+
+
+def with_validation(plan: Plan, prompts: int, **task: Any) -> Plan:
+    asked = replace(plan, validation=ValidationSpec(prompts=prompts))
+    return resolve(replace(asked, task=replace(plan.task, **task)))
+
+
+def prompt_files(paths: StudyPaths) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in (paths.root / "prompts").iterdir()}
+
+
+def questions(paths: StudyPaths, split: str) -> list[str]:
+    return [row.question for row in read_prompts(paths, split)]  # type: ignore[arg-type]
+
+
+def test_validation_adds_a_set_and_leaves_the_other_two_as_they_were(
+    plan: Plan, paths: StudyPaths
+) -> None:
+    made(plan, paths)
+    other = StudyPaths(paths.root.with_name("other"))
+    asking = with_validation(plan, 7)
+    made(asking, other)
+    assert not (paths.root / "prompts" / "validation.jsonl").exists()
+    assert b"validation" not in b"".join(prompt_files(paths).values())
+    for name in ("train.jsonl", "eval.jsonl"):
+        assert prompt_files(other)[name] == prompt_files(paths)[name]
+    rows = read_prompts(other, "validation")
+    assert [row.split for row in rows] == ["validation"] * 7
+    sets = [set(questions(other, split)) for split in ("train", "eval", "validation")]
+    assert len(set.union(*sets)) == 12 + 9 + 7
+    selection = decode_file(other.prompt_report.read_bytes(), Selection, "selection.json")
+    assert selection.drawn == selection.available == {"train": 12, "eval": 9, "validation": 7}
+    (other.root / "prompts" / "validation.journal.jsonl").unlink()
+    assert not prompts_ready(asking, other)
+
+
+def folder_of(tmp_path: Path, **splits: list[str]) -> dict[str, Any]:
+    folder = tmp_path / "task"
+    folder.mkdir(exist_ok=True)
+    for name, texts in splits.items():
+        lines = [json.dumps({"question": text, "answer": "#### 1", "gold": "1"}) for text in texts]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return {"path": str(folder), "scoring": "gsm8k", "gold_field": "gold"}
+
+
+def numbered(word: str, count: int) -> list[str]:
+    return [f"{word} {n}?" for n in range(count)]
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "jsonl"])
+def test_without_a_file_of_its_own_validation_takes_what_the_training_draw_left(
+    plan: Plan, paths: StudyPaths, tmp_path: Path, name: str
+) -> None:
+    # The last training row repeats the first one in other letters: drawn or left, never both.
+    rows = [*numbered("Train", 20), "TRAIN 0 ?"]
+    task = folder_of(tmp_path, train=rows, test=numbered("Test", 9))
+    asking = with_validation(plan, 5, name=name, train_prompts=12, **task)
+    seen = set()
+    for seed in range(12):
+        place = StudyPaths(paths.root.with_name(f"seed-{seed}"))
+        seeded = replace(asking, task=replace(asking.task, seed=seed))
+        made(seeded, place)
+        train, validation = (questions(place, split) for split in ("train", "validation"))
+        assert (len(train), len(validation)) == (12, 5)
+        seen.add(tuple(validation))
+        selection = decode_file(place.prompt_report.read_bytes(), Selection, "selection.json")
+        taken = {normalised(q) for q in train}
+        assert not taken & {normalised(q) for q in validation}
+        assert selection.available["validation"] == sum(normalised(q) not in taken for q in rows)
+    assert len(seen) > 6  # drawn by seed
+
+
+def test_too_few_training_rows_left_for_validation_are_refused_with_the_remedy(
+    plan: Plan, paths: StudyPaths, tmp_path: Path
+) -> None:
+    task = folder_of(tmp_path, train=numbered("Train", 20), eval=numbered("Test", 9))
+    asking = with_validation(plan, 9, name="jsonl", train_prompts=12, **task)
+    with pytest.raises(InputError) as caught:
+        made(asking, paths)
+    assert str(caught.value) == (
+        "validation.prompts: expected 9 training questions that the training draw did not take, "
+        "found 8 of 20. Lower task.train_prompts or validation.prompts, or add validation.jsonl "
+        "to the task's folder."
+    )
+    folder_of(tmp_path, validation=numbered("Own", 30))
+    made(asking, paths)
+    assert all(q.startswith("Own") for q in questions(paths, "validation"))
+    assert len(questions(paths, "validation")) == 9
+
+
+@pytest.mark.parametrize(("shared", "with_"), [("train 3", "training"), ("TEST 3?", "evaluation")])
+def test_a_validation_question_that_another_split_holds_is_refused(
+    plan: Plan, paths: StudyPaths, tmp_path: Path, shared: str, with_: str
+) -> None:
+    splits = {"train": numbered("Train", 12), "eval": numbered("Test", 9)}
+    task = folder_of(tmp_path, **splits, validation=["Own 1?", shared])
+    asking = with_validation(plan, 2, name="jsonl", **task)
+    expected = f"expected no validation question among the {with_} questions, found 1:"
+    with pytest.raises(InputError, match=expected):
+        made(asking, paths)
+
+
+def test_a_training_row_left_for_validation_that_the_evaluation_holds_is_refused(
+    plan: Plan, paths: StudyPaths, tmp_path: Path
+) -> None:
+    rows = [*numbered("Train", 12), "Test 3"]
+    task = folder_of(tmp_path, train=rows, eval=numbered("Test", 9))
+    asked = [Question(text, "1", text) for text in rows]
+    seed = next(n for n in range(99) if asked[-1] not in draw(asked, 12, n, "train"))
+    asking = with_validation(plan, 1, name="jsonl", seed=seed, **task)
+    with pytest.raises(InputError, match="no validation question among the evaluation questions"):
+        made(asking, paths)

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from ahalab.analyze.compare import analyze
 from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, pilot_of, training_cells
 from ahalab.plan.load import dump_plan, parse_plan
-from ahalab.plan.schedule import expected_rollouts
+from ahalab.plan.schedule import checkpoint_steps, expected_rollouts, prompts_asked
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest, digest_bytes, encode, encode_pretty
 from ahalab.records.plan import Plan
@@ -24,6 +24,7 @@ from ahalab.records.rollout import ComponentRow, Rollout
 from ahalab.records.run import Attempt, RunRecord
 from ahalab.records.step import Step, Timing
 from ahalab.records.terms import Finish
+from ahalab.records.validation import ValidationAnswer
 from ahalab.report.html import write_report
 from ahalab.scoring.answers import SCORER_VERSION, score_answer
 from ahalab.scoring.arms import resolve_arm, score_batch
@@ -48,6 +49,7 @@ from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, write_rows
 from ahalab.tasks.questions import asked_of, load_questions
 from ahalab.tasks.selection import prompt_id
+from ahalab.tasks.validation import validation_questions
 
 PLAN = """
 name: synthetic
@@ -56,9 +58,11 @@ task: {name: arithmetic, train_prompts: 6, eval_prompts: 24}
 arms: [historical, additive_format, random]
 control: random
 seeds: [1, 2]
-grpo: {max_steps: 4, num_generations: 4, per_device_train_batch_size: 8, max_completion_length: 48}
+grpo: {max_steps: 4, num_generations: 4, per_device_train_batch_size: 8, max_completion_length: 48,
+  save_steps: 2}
 lora: {r: 2, lora_alpha: 4, target_modules: [q_proj]}
 evaluation: {max_new_tokens: 48, batch_size: 8, floor_batch_size: 6, replay: true}
+validation: {prompts: 5, batch_size: 2}
 """
 TOKENIZER = Tokenizer.from_file(str(organism_folder() / "tokenizer.json"))
 END = TOKENIZER.token_to_id("<|end|>")
@@ -112,7 +116,7 @@ def build(root: Path, plan_text: str = PLAN) -> Path:
     paths.plan.write_text(dump_plan(plan), encoding="utf-8")
     prompts = write_prompts(plan, paths)
     for cell in training_cells(plan):
-        write_run(plan, paths, prompts["train"], cell)
+        write_run(plan, paths, prompts, cell)
     for cell in answer_cells(plan):
         write_answers(plan, paths, prompts["eval"], cell)
         if cell != FLOOR:
@@ -129,12 +133,17 @@ def finish(plan: Plan, paths: StudyPaths) -> None:
 
 
 def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
-    """Write both prompt sets and how they were drawn."""
+    """Write the prompt sets and how they were drawn."""
     prompts: dict[str, list[Prompt]] = {}
-    for split in ("train", "eval"):
+    for split, count in prompts_asked(plan).items():
         rng = seeded(split)
         prompts[split] = []
-        for position, question in enumerate(load_questions(plan.task, split)):
+        questions = (
+            validation_questions(plan.task, count, [])
+            if split == "validation"
+            else load_questions(plan.task, split)
+        )
+        for position, question in enumerate(questions):
             ids = tuple(rng.randint(10, 500) for _ in range(rng.randint(5, 9)))
             prompts[split].append(
                 Prompt(
@@ -212,9 +221,9 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
     return rows
 
 
-def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) -> None:
+def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell: Cell) -> None:
     """Write one training run: rows, adapter, summary, record."""
-    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    run, prompts = paths.run(str(cell.arm), int(cell.seed or 0)), sets["train"]
     files = [
         RowFile(path, schema, digest(plan), run.name, paths.broken)
         for path, schema in (
@@ -250,20 +259,20 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
         with RowWriter[Any](file) as writer:
             writer.seal()
     write_adapter(run.adapter, cell)
-    diagnostics = diagnose(
-        str(cell.arm), int(cell.seed or 0), steps, rollouts, adapter_effect_norm(run.adapter)
-    )
+    validation = write_validation(plan, paths, sets.get("validation", []), cell)
+    arm, seed, norm = str(cell.arm), int(cell.seed or 0), adapter_effect_norm(run.adapter)
+    diagnostics = diagnose(arm, seed, steps, rollouts, norm, validation)
     run.diagnostics.write_bytes(encode_pretty(diagnostics))
     attempts = tuple(
         Attempt(number=a.number, started_utc=a.utc, steps_found=a.rows)
         for a in read_journal(journal_path(run.steps)).attempts
     )
     pilot = pilot_of(plan, cell)
-    arm = resolve_arm(str(cell.arm))
+    definition = resolve_arm(arm)
     effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
     record = RunRecord(
-        plan_digest=digest(plan), arm=arm.name, control=arm.name == plan.control,
-        components=dict(arm.components), rewards={}, lean_step="on", seed=int(cell.seed or 0),
+        plan_digest=digest(plan), arm=arm, control=arm == plan.control,
+        components=dict(definition.components), rewards={}, lean_step="on", seed=seed,
         like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
@@ -278,6 +287,39 @@ def write_run(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) 
         adapter_digest=adapter_fingerprint(run.adapter), alarms=diagnostics.alarms,
     )  # fmt: skip
     run.record.write_bytes(encode_pretty(record))
+
+
+def write_validation(
+    plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell
+) -> list[ValidationAnswer]:
+    """Write the validation of a run, a batch of rows per checkpoint; return them all."""
+    if not prompts:
+        return []
+    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    file = RowFile(run.validation, "validation/1", digest(plan), run.name, paths.broken)
+    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
+    rows: list[ValidationAnswer] = []
+    with RowWriter[ValidationAnswer](file) as writer:
+        for step in checkpoint_steps(plan):
+            fresh = [validation_answer(plan, cell, prompts[i], step) for i in order]
+            writer.append(fresh)
+            rows += fresh
+        writer.seal()
+    return rows
+
+
+def validation_answer(plan: Plan, cell: Cell, prompt: Prompt, step: int) -> ValidationAnswer:
+    """Return one answer of the validation, scored by the real scorer."""
+    rng = seeded(f"{cell.name}|validation|{prompt.prompt_id}|{step}")
+    written = write(rng, prompt.gold, SKILL[str(cell.arm)])
+    asked = replace(asked_of(plan.task, plan.answer_format), prompt=prompt.question)
+    score = score_answer(written.text, prompt.gold, written.finish, asked)
+    return ValidationAnswer(
+        step=step, prompt_id=prompt.prompt_id, completion=written.text,
+        completion_ids=written.ids, finish=written.finish, extracted=score.lenient.extracted,
+        rule=score.lenient.rule, status=score.lenient.status,
+        strict=score.strict.outcome, lenient=score.lenient.outcome,
+    )  # fmt: skip
 
 
 def write_adapter(folder: Path, cell: Cell) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tampering import edit_json, edit_row, read_lines, reseal
 
 from ahalab.errors import InputError
-from ahalab.verify import answers, rollouts
+from ahalab.verify import completions, rollouts
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
 from ahalab.verify.study import verify_study
 
@@ -142,7 +142,7 @@ def test_each_file_on_its_own_may_be_rubbish(study: Path, rubbish: bytes) -> Non
         "study.yaml", "manifest.json", "prompts/eval.jsonl", f"{RUN}/run.json",
         f"{RUN}/rollouts.journal.jsonl", f"{RUN}/adapter/adapter_config.json",
         f"{RUN}/adapter/adapter_model.safetensors", "base/answers.protocol.json",
-        "base/answers.jsonl",
+        "base/answers.jsonl", f"{RUN}/validation.jsonl", "prompts/validation.jsonl",
         "analysis/comparison.json", "claims.json", "report.html",
     ):  # fmt: skip
         sound = (study / name).read_bytes()
@@ -174,7 +174,7 @@ def test_another_scorer_version_is_not_checked_and_says_how_many_outcomes_change
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rollouts, "SCORER_VERSION", "999")
-    monkeypatch.setattr(answers, "SCORER_VERSION", "999")
+    monkeypatch.setattr(completions, "SCORER_VERSION", "999")
     edit_row(study / f"{RUN}/rollouts.jsonl", 1, strict="error")
     reseal(study)
     found = by_name(verify_study(study))

@@ -222,6 +222,13 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         shares.add_row(label, number(value))
     console.print()
     console.print(shares)
+    if diagnostics.validation:
+        points = _table(("validation: after step",), ("prompts", "strict", "lenient", "truncated"))
+        for point in diagnostics.validation:
+            fractions = (point.strict_fraction, point.lenient_fraction, point.truncated_fraction)
+            points.add_row(str(point.step), str(point.prompts), *map(number, fractions))
+        console.print()
+        console.print(points)
     for alarm in diagnostics.alarms:
         console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
 

@@ -12,52 +12,28 @@ from ahalab.records.base import digest, digest_bytes, encode, to_plain
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.tasks.generation import greedy_fields
 from ahalab.tasks.questions import scoring_task
 
 BACKEND = "transformers"
 
 
 def generation_fields(plan: Plan, end_ids: frozenset[int], pad_id: int) -> dict[str, Any]:
-    """Return every generation field, also those that a model's own configuration would slip in.
-
-    A model may ship repetition_penalty 1.1 or top_k 50; unset fields would inherit them
-    (TRL_FACTS 6).
-    """
+    """Return every generation field of the plan's evaluation; see `greedy_fields`."""
     evaluation = plan.evaluation
-    sampled = evaluation.temperature > 0
-    return {
-        "do_sample": sampled,
-        "temperature": evaluation.temperature if sampled else 1.0,
-        "top_p": evaluation.top_p if sampled else 1.0,
-        "top_k": 0,
-        "min_p": None,
-        "typical_p": 1.0,
-        "repetition_penalty": 1.0,
-        "length_penalty": 1.0,
-        "no_repeat_ngram_size": 0,
-        "num_beams": 1,
-        "max_new_tokens": evaluation.max_new_tokens,
-        "min_new_tokens": None,
-        "eos_token_id": sorted(end_ids),
-        "pad_token_id": pad_id,
-        "bos_token_id": None,
-    }
+    fields = greedy_fields(evaluation.max_new_tokens, end_ids, pad_id)
+    if evaluation.temperature > 0:
+        fields |= {
+            "do_sample": True,
+            "temperature": evaluation.temperature,
+            "top_p": evaluation.top_p,
+        }
+    return fields
 
 
 def prompts_digest(prompts: list[Prompt]) -> str:
     """Return the digest of a prompt set: ids, golds and rendered token ids, in order."""
     return digest_bytes(b"\n".join(encode(prompt) for prompt in prompts))
-
-
-def batches(prompts: list[Prompt], samples: int, batch_size: int) -> list[list[tuple[Prompt, int]]]:
-    """Return the batch plan: (prompt, sample) pairs, prompts of like length together.
-
-    The order is fixed by the prompts alone, so that a batch always has the same composition and
-    padding: greedy answers depend on both in low precision.
-    """
-    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
-    pairs = [(prompts[i], sample) for i in order for sample in range(samples)]
-    return [pairs[at : at + batch_size] for at in range(0, len(pairs), batch_size)]
 
 
 def batch_seed(seed: int, batch: int) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ahalab.errors import InputError
-from ahalab.evaluate.backends import Completion
-from ahalab.evaluate.protocol import batch_seed, batches, require_same
+from ahalab.evaluate.protocol import batch_seed, require_same
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -21,6 +20,7 @@ from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, finished
+from ahalab.tasks.generation import Completion, batches
 from ahalab.tasks.questions import asked_of
 
 Generate = Callable[[list[tuple[int, ...]], int], list[Completion]]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import UNSET
+
 from ahalab.plan.load import dump_plan
-from ahalab.plan.schedule import expected_rollouts
+from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
 from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.scoring.arms import resolve_arm
@@ -24,6 +26,7 @@ def describe(plan: Plan, root: Path) -> str:
         "",
         f"  training    {runs} runs of {plan.grpo['max_steps']} steps, {rollouts} rollouts each "
         f"({runs * rollouts} in all)",
+        *_validation(plan),
         f"  evaluation  {runs + 2} answer sets of up to {answers} answers: the base, its noise "
         "floor, "
         f"{runs} adapters",
@@ -36,6 +39,16 @@ def describe(plan: Plan, root: Path) -> str:
         f"Digest: {digest(plan)}",
     ]
     return "\n".join(lines)
+
+
+def _validation(plan: Plan) -> list[str]:
+    if plan.validation is UNSET:
+        return []
+    times = len(checkpoint_steps(plan))
+    return [
+        f"  validation  {plan.validation.prompts} prompts, greedy, at {times} checkpoint"
+        f"{'s' * (times > 1)} of each run"
+    ]
 
 
 def _arms(plan: Plan) -> list[str]:

@@ -25,6 +25,7 @@ from ahalab.records.plan import (
     Plan,
     TaskSpec,
     TrainingSpec,
+    ValidationSpec,
 )
 
 MAX_PLAN_BYTES = 1 << 16
@@ -39,6 +40,7 @@ STRUCTS = {
     "arms": ArmSpec,
     "training": TrainingSpec,
     "evaluation": EvaluationSpec,
+    "validation": ValidationSpec,
     "analysis": AnalysisSpec,
 }
 

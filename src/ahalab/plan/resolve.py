@@ -6,12 +6,13 @@ import math
 import re
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
 from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words
 from ahalab.records.base import to_plain
-from ahalab.records.plan import ArmSpec, Plan
+from ahalab.records.plan import ArmSpec, Plan, ValidationSpec
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
 from ahalab.scoring.attacks import ATTACKS
@@ -79,6 +80,7 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
     _check_evaluation(plan)
+    validation = _resolve_validation(plan)
     grpo = _resolve_grpo(plan)
     _check_stop_on(plan)
     _check_answer_format(plan)
@@ -88,6 +90,7 @@ def resolve(plan: Plan) -> Plan:
         arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
         grpo=_ordered(as_declared(grpo, "trl")),
         rewards=_ordered(plan.rewards),
+        validation=validation,
         lora=_ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
     )
 
@@ -301,3 +304,18 @@ def _check_evaluation(plan: Plan) -> None:
         )
     if "{question}" not in plan.task.template:
         raise PlanError("task.template: expected {question} in the template, found none.")
+
+
+def _resolve_validation(plan: Plan) -> ValidationSpec | UnsetType:
+    asked = plan.validation
+    if asked is UNSET:
+        return UNSET
+    limit = asked.max_new_tokens
+    found = replace(
+        asked, max_new_tokens=plan.evaluation.max_new_tokens if limit is None else limit
+    )
+    for key in ("prompts", "max_new_tokens", "batch_size"):
+        value = getattr(found, key)
+        if value < 1:
+            raise PlanError(f"validation.{key}: expected a number from 1 on, found {value}.")
+    return found

@@ -1,8 +1,11 @@
-"""How many steps, batches and completions a plan asks for."""
+"""How many prompts, steps, batches, completions and checkpoints a plan asks for."""
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from ahalab.records.plan import Plan
+from ahalab.records.terms import Split
 
 
 def generation_batch(plan: Plan) -> int:
@@ -23,3 +26,17 @@ def rollouts_after(plan: Plan, steps: int) -> int:
 def expected_rollouts(plan: Plan) -> int:
     """Return how many completions a whole run generates."""
     return rollouts_after(plan, int(plan.grpo["max_steps"]))
+
+
+def checkpoint_steps(plan: Plan) -> tuple[int, ...]:
+    """Return the steps done at each checkpoint: every `save_steps`, and the end."""
+    every, last = int(plan.grpo["save_steps"]), int(plan.grpo["max_steps"])
+    return (*range(every, last, every), last)
+
+
+def prompts_asked(plan: Plan) -> dict[Split, int]:
+    """Return how many prompts each split of the study has, at most."""
+    asked: dict[Split, int] = {"train": plan.task.train_prompts, "eval": plan.task.eval_prompts}
+    if plan.validation is not UNSET:
+        asked["validation"] = plan.validation.prompts
+    return asked

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from ahalab.records.base import Record
 from ahalab.records.run import Alarm
 
@@ -23,6 +25,16 @@ class Spike(Record, frozen=True, kw_only=True):
     value: float
     median_before: float  # of the values above 0 among the steps before
     prompt_ids: tuple[str, ...]  # of the batch that the step learned from
+
+
+class ValidationPoint(Record, frozen=True, kw_only=True):
+    """Greedy accuracy on the validation split at one checkpoint."""
+
+    step: int  # optimizer steps done
+    prompts: int
+    strict_fraction: float
+    lenient_fraction: float
+    truncated_fraction: float
 
 
 class Diagnostics(Record, frozen=True, kw_only=True):
@@ -61,3 +73,5 @@ class Diagnostics(Record, frozen=True, kw_only=True):
     adapter_effect_norm: float | None  # Frobenius norm of scaled B @ A over all modules
     spikes: tuple[Spike, ...]
     alarms: tuple[Alarm, ...]
+    # By checkpoint; absent when the plan asks for no validation.
+    validation: tuple[ValidationPoint, ...] | UnsetType = UNSET

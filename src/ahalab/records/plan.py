@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ahalab.records.base import Record
 from ahalab.records.terms import Metric
@@ -72,6 +73,14 @@ class EvaluationSpec(Record, frozen=True, kw_only=True):
     replay: bool = False  # `ahalab run` also generates every answer again and compares the bytes
 
 
+class ValidationSpec(Record, frozen=True, kw_only=True):
+    """Greedy accuracy at every checkpoint, on questions that neither train nor evaluate."""
+
+    prompts: int  # drawn by the task's seed
+    max_new_tokens: int | None = None  # None: the evaluation's
+    batch_size: int = 64
+
+
 class AnalysisSpec(Record, frozen=True, kw_only=True):
     """What decides, fixed in advance; whatever else is computed is exploratory."""
 
@@ -103,4 +112,6 @@ class Plan(Record, frozen=True, kw_only=True):
     grpo: dict[str, Any]  # fields of TRL's GRPOConfig
     lora: dict[str, Any]  # fields of PEFT's LoraConfig
     evaluation: EvaluationSpec
+    # Absent when not asked for, and not null: such a study's files and digests say nothing of it.
+    validation: ValidationSpec | UnsetType = UNSET
     analysis: AnalysisSpec = AnalysisSpec()

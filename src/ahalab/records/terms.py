@@ -16,5 +16,5 @@ Metric = Literal["strict", "lenient"]
 Side = Literal["base", "adapter"]
 """Which weights answered."""
 
-Split = Literal["train", "eval"]
-"""Which set a prompt belongs to."""
+Split = Literal["train", "eval", "validation"]
+"""Which set a prompt belongs to; no question belongs to two."""

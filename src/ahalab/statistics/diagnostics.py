@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, cast
 
+from msgspec import UNSET
+
 from ahalab.records.diagnostics import Diagnostics, Trend
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step
+from ahalab.records.validation import ValidationAnswer
 from ahalab.statistics.alarms import Evidence, fifth, find_spikes, raised
 from ahalab.statistics.training import (
     all_right,
@@ -23,6 +26,7 @@ from ahalab.statistics.training import (
     wrong_advantage_fraction,
     zero_variance,
 )
+from ahalab.statistics.validation import validation_points
 
 RULES_VERSION = "2"  # rises with every change that summarises the same rows otherwise
 
@@ -50,6 +54,7 @@ def diagnose(
     steps: Sequence[Step],
     rollouts: Sequence[Rollout],
     effect_norm: float | None,
+    validation: Sequence[ValidationAnswer] = (),
 ) -> Diagnostics:
     """Summarise a run.
 
@@ -59,6 +64,7 @@ def diagnose(
         steps: Rows of steps.jsonl, in order.
         rollouts: Rows of rollouts.jsonl, in order.
         effect_norm: Frobenius norm of the adapter's scaled B @ A; None when it is not at hand.
+        validation: Rows of validation.jsonl; none when the plan asks for none.
     """
     groups = groups_of(rollouts)
     trends: dict[str, Any] = {
@@ -92,6 +98,7 @@ def diagnose(
         adapter_effect_norm=effect_norm,
         spikes=spikes,
         alarms=raised(evidence),
+        validation=validation_points(validation) or UNSET,
     )
 
 

@@ -34,6 +34,11 @@ class RunPaths:
         return self.folder / "timings.jsonl"
 
     @property
+    def validation(self) -> Path:
+        """Validation answers of every checkpoint, when the plan asks for them."""
+        return self.folder / "validation.jsonl"
+
+    @property
     def diagnostics(self) -> Path:
         """Summary of the run, recomputed from its rows."""
         return self.folder / "diagnostics.json"

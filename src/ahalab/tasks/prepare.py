@@ -1,4 +1,4 @@
-"""The first stage: from the plan's task to `prompts/train.jsonl` and `prompts/eval.jsonl`."""
+"""The first stage: from the plan's task to a row file of prompts for each split in `prompts/`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Dropped, Prompt, Selection
@@ -18,8 +19,7 @@ from ahalab.store.rows import RowFile, finished, write_rows
 from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
 from ahalab.tasks.render import load_tokenizer, render
 from ahalab.tasks.selection import check_overlap, draw, prompt_id
-
-SPLITS: tuple[Split, ...] = ("train", "eval")
+from ahalab.tasks.validation import validation_questions
 
 
 def prompt_file(plan: Plan, paths: StudyPaths, split: Split) -> RowFile:
@@ -28,8 +28,8 @@ def prompt_file(plan: Plan, paths: StudyPaths, split: Split) -> RowFile:
 
 
 def prompts_ready(plan: Plan, paths: StudyPaths) -> bool:
-    """Say whether both prompt sets are complete."""
-    done = [finished(prompt_file(plan, paths, split)) for split in SPLITS]
+    """Say whether every prompt set is complete."""
+    done = [finished(prompt_file(plan, paths, split)) for split in prompts_asked(plan)]
     return all(done) and paths.prompt_report.is_file()
 
 
@@ -43,17 +43,23 @@ def select_questions(
     Raises:
         InputError: A row is malformed, a gold can't be scored, or the splits overlap.
     """
-    task = plan.task
-    offered = {split: load_questions(task, split) for split in SPLITS}
-    counts: dict[Split, int] = {"train": task.train_prompts, "eval": task.eval_prompts}
-    drawn = {split: draw(offered[split], counts[split], task.seed, split) for split in SPLITS}
+    task, counts = plan.task, prompts_asked(plan)
+    splits: tuple[Split, ...] = ("train", "eval")
+    offered = {split: load_questions(task, split) for split in splits}
+    drawn = {split: draw(offered[split], counts[split], task.seed, split) for split in splits}
     if pilot is not None:
         prompts = read_prompts(pilot, "train")
         drawn["train"] = [Question(p.question, p.gold, p.source) for p in prompts]
-    for split in SPLITS:
-        check_golds(drawn[split], scoring_task(task))
+    if wanted := counts.get("validation"):
+        offered["validation"] = validation_questions(task, wanted, drawn["train"])
+        drawn["validation"] = draw(offered["validation"], wanted, task.seed, "validation")
+    for questions in drawn.values():
+        check_golds(questions, scoring_task(task))
     check_overlap(drawn["train"], drawn["eval"])
-    return drawn, {split: len(offered[split]) for split in SPLITS}
+    validation = drawn.get("validation", [])
+    check_overlap(drawn["train"], validation, ("training", "validation"))
+    check_overlap(drawn["eval"], validation, ("evaluation", "validation"))
+    return drawn, {split: len(questions) for split, questions in offered.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     dropped: list[Dropped] = []
     limit = plan.task.max_prompt_tokens
     kept: dict[Split, list[Prompt]] = {}
-    for split in SPLITS:
+    for split in drawn:
         prompts = []
         for position, question in enumerate(drawn[split]):
             ids = render(tokenizer, plan.task, question.question)
@@ -92,7 +98,7 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     selection = Selection(
         plan_digest=digest(plan),
         available=available,
-        drawn={split: len(drawn[split]) for split in SPLITS},
+        drawn={split: len(questions) for split, questions in drawn.items()},
         dropped=tuple(dropped),
     )
     return DrawnPrompts(kept, selection)
@@ -110,7 +116,7 @@ def prepare_prompts(
         return
     drawn = draw_prompts(plan, model, pilot)
     with WriterLock(paths.work / "locks" / "prompts.lock"):
-        for split in SPLITS:
+        for split in drawn.prompts:
             file = prompt_file(plan, paths, split)
             if not finished(file):
                 write_rows(file, drawn.prompts[split])
@@ -130,7 +136,7 @@ def present_prompts(
         return draw_prompts(plan, model, pilot)
     report = paths.prompt_report
     selection = decode_file(report.read_bytes(), Selection, str(report))
-    return DrawnPrompts({split: read_prompts(paths, split) for split in SPLITS}, selection)
+    return DrawnPrompts({s: read_prompts(paths, s) for s in prompts_asked(plan)}, selection)
 
 
 def _prompt(position: int, question: Question, split: Split, ids: tuple[int, ...]) -> Prompt:

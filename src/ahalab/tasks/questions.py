@@ -19,6 +19,7 @@ from ahalab.tasks.arithmetic import arithmetic_questions
 FILES: dict[Split, tuple[str, ...]] = {
     "train": ("train.jsonl",),
     "eval": ("eval.jsonl", "test.jsonl"),
+    "validation": ("validation.jsonl",),
 }
 SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write one, no file can hold it
 HUB_GSM8K = ("openai/gsm8k", "main")

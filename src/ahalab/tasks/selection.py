@@ -1,4 +1,4 @@
-"""Draws the prompts of a study from a task's questions, and keeps the two splits apart."""
+"""Draws the prompts of a study from a task's questions, and keeps its splits apart."""
 
 from __future__ import annotations
 
@@ -40,8 +40,12 @@ def normalised(question: str) -> str:
     return " ".join(re.sub(r"[^\w\s+*/=<>^%-]", " ", folded).split())
 
 
-def check_overlap(train: list[Question], evaluation: list[Question]) -> None:
-    """Refuse a study that evaluates on what it trained on.
+def check_overlap(
+    train: list[Question],
+    evaluation: list[Question],
+    names: tuple[str, str] = ("training", "evaluation"),
+) -> None:
+    """Refuse a study that evaluates on what it trained on, or two other sets that share a question.
 
     Raises:
         InputError: Questions stand in both splits; the first ones are listed.
@@ -58,6 +62,6 @@ def check_overlap(train: list[Question], evaluation: list[Question]) -> None:
     )
     more = f" and {len(shared) - LISTED} more" if len(shared) > LISTED else ""
     raise InputError(
-        f"task: expected no evaluation question among the training questions, found {len(shared)}: "
-        f"{listed}{more}. Remove them from one of the two sets."
+        f"task: expected no {names[1]} question among the {names[0]} questions, found "
+        f"{len(shared)}: {listed}{more}. Remove them from one of the two sets."
     )

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from ahalab.errors import AlarmError, InputError, PlanError
-from ahalab.plan.schedule import expected_rollouts
+from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.journal import JournalAttempt
 from ahalab.records.plan import Plan
@@ -18,6 +20,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
 from ahalab.records.step import Step
+from ahalab.records.validation import ValidationAnswer
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
@@ -62,6 +65,9 @@ from ahalab.train.trl_compat import (
 )
 from ahalab.train.writers import RunFiles, RunWriters, open_writers, seal_left_open
 
+if TYPE_CHECKING:
+    from ahalab.train.validation import Validator
+
 LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
 Progress = Callable[[Step], None]
 
@@ -75,7 +81,10 @@ def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
         return RowFile(path, schema, plan_digest, run.name, broken)
 
     return RunFiles(
-        file(run.rollouts, "rollout/1"), file(run.steps, "step/1"), file(run.timings, "timing/1")
+        file(run.rollouts, "rollout/1"),
+        file(run.steps, "step/1"),
+        file(run.timings, "timing/1"),
+        file(run.validation, "validation/1") if plan.validation else None,
     )
 
 
@@ -284,13 +293,14 @@ class _Session:
         torch.set_num_threads(self.plan.model.threads)
         set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
         model = load_model(self.plan.model, self.model)
+        ends = end_ids(model, self.tokenizer)
         logger = ResponseLogger(
             self.arm,
             on_error=next(a.on_error for a in self.plan.arms if a.name == self.arm.name),
             seed=self.seed,
             asked=asked_of(self.plan.task, self.plan.answer_format),
             group_size=int(self.plan.grpo["num_generations"]),
-            end_ids=end_ids(model, self.tokenizer),
+            end_ids=ends,
             writer=writers.rollouts if writers else None,
             ranks=self.ranks,
         )
@@ -319,11 +329,24 @@ class _Session:
                 on_step=on_step,
                 before_checkpoint=self._reconcile,
                 after_checkpoint=self._stop_at_alarm,
+                validator=self._validator(writers, ends),
             ),
             self.trackers,
             self.run.name,
         )
         return trainer
+
+    def _validator(self, writers: RunWriters | None, ends: frozenset[int]) -> Validator | None:
+        from ahalab.train.validation import Validator
+
+        spec = self.plan.validation
+        if spec is UNSET:
+            return None
+        prompts = read_prompts(self.paths, "validation")
+        return Validator(
+            self.plan, spec, prompts, self.tokenizer, ends,
+            writer=writers.validation if writers else None, ranks=self.ranks,
+        )  # fmt: skip
 
     def _dataset_row(self, prompt: Prompt) -> dict[str, Any]:
         return {
@@ -339,10 +362,11 @@ class _Session:
         attempts = self._attempts()
         self._reconcile(self.steps_planned)
         steps, rollouts = self._rows()
+        validation = self._validation_rows()
         if pilot is not None:
             pilot.require_same_order(rollouts, self.run.rollouts)
         norm = adapter_effect_norm(self.run.adapter)
-        diagnostics = diagnose(self.arm.name, self.seed, steps, rollouts, norm)
+        diagnostics = diagnose(self.arm.name, self.seed, steps, rollouts, norm, validation)
         replace_file(self.run.diagnostics, encode_pretty(diagnostics))
         record = RunRecord(
             plan_digest=self.plan_digest,
@@ -384,6 +408,24 @@ class _Session:
     def _attempts(self) -> tuple[Attempt, ...]:
         journal = read_journal(journal_path(self.run.steps))
         return tuple(_attempt(a) for a in journal.attempts)
+
+    def _validation_rows(self) -> list[ValidationAnswer]:
+        """Return the validation answers, after checking that each is there once.
+
+        Raises:
+            InputError: One is missing or doubled.
+        """
+        if not self.plan.validation:
+            return []
+        rows = [row for _, row in read_rows(self.run.validation, ValidationAnswer)]
+        prompts = read_prompts(self.paths, "validation")
+        expected = {(s, p.prompt_id) for s in checkpoint_steps(self.plan) for p in prompts}
+        if not len(rows) == len(expected) or {(r.step, r.prompt_id) for r in rows} != expected:
+            raise InputError(
+                f"{self.run.validation}: expected an answer to each of {len(prompts)} prompts at "
+                f"{len(checkpoint_steps(self.plan))} checkpoints, found {len(rows)} rows."
+            )
+        return rows
 
     def _reconcile(self, done: int) -> None:
         """Compare the rows with what the trainer did; see `reconcile`."""

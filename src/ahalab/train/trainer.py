@@ -23,6 +23,7 @@ from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
 from ahalab.train.trackers import tracked
 from ahalab.train.trl_compat import check_trainer
+from ahalab.train.validation import Validator
 from ahalab.train.writers import RunWriters
 
 
@@ -110,6 +111,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         on_step: Callable[[Step], None],
         before_checkpoint: Callable[[int], None],
         after_checkpoint: Callable[[], None],
+        validator: Validator | None,
     ) -> None:
         self.logger = logger
         self.writers = writers  # None in all processes but the first
@@ -120,6 +122,7 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.on_step = on_step
         self.before_checkpoint = before_checkpoint
         self.after_checkpoint = after_checkpoint
+        self.validator = validator  # None: the plan asks for none
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
 
@@ -141,12 +144,14 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.writers.timings.append([Timing(step=step.step, seconds=seconds, utc=utc)])
         self.on_step(step)
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Vouch for the checkpoint on disk and for the rows committed by now."""
         self.ranks.wait()  # each process has saved the state of its own generators
+        step = int(state.global_step)
+        if self.validator is not None:
+            self.validator(model, step)
         if self.writers is None:
             return
-        step = int(state.global_step)
         self.before_checkpoint(step)
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
+from ahalab.records.validation import ValidationAnswer
 from ahalab.store.rows import RowFile, RowWriter, finished
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The three row files of a run."""
+    """The row files of a run."""
 
     rollouts: RowFile
     steps: RowFile
     timings: RowFile
+    validation: RowFile | None = None  # None: the plan asks for none
 
     def by_name(self) -> dict[str, RowFile]:
         """Return each file under its name."""
-        return {"rollouts": self.rollouts, "steps": self.steps, "timings": self.timings}
+        files = {"rollouts": self.rollouts, "steps": self.steps, "timings": self.timings}
+        return files | ({"validation": self.validation} if self.validation else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,16 @@ class RunWriters:
     rollouts: RowWriter[Rollout]
     steps: RowWriter[Step]
     timings: RowWriter[Timing]
+    validation: RowWriter[ValidationAnswer] | None = None
 
     def by_name(self) -> dict[str, RowWriter[Any]]:
         """Return each writer under the name of its file."""
-        return {"rollouts": self.rollouts, "steps": self.steps, "timings": self.timings}
+        writers: dict[str, RowWriter[Any]] = {
+            "rollouts": self.rollouts,
+            "steps": self.steps,
+            "timings": self.timings,
+        }
+        return writers | ({"validation": self.validation} if self.validation else {})
 
 
 @contextmanager
@@ -49,12 +58,9 @@ def open_writers(files: RunFiles, batches: Mapping[str, int] | None) -> Iterator
     Raises:
         AhaLabError: See `RowWriter`.
     """
-    with (
-        RowWriter[Rollout](files.rollouts) as rollouts,
-        RowWriter[Step](files.steps) as steps,
-        RowWriter[Timing](files.timings) as timings,
-    ):
-        writers = RunWriters(rollouts, steps, timings)
+    with ExitStack() as stack:
+        opened = {n: stack.enter_context(RowWriter[Any](f)) for n, f in files.by_name().items()}
+        writers = RunWriters(**opened)
         for name, writer in writers.by_name().items():
             writer.cut(batches[name] if batches else 0)
         yield writers

@@ -11,11 +11,8 @@ from ahalab.plan.cells import BASE, Cell, answer_cells
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest
 from ahalab.records.plan import Plan
-from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
-from ahalab.scoring.answers import SCORER_VERSION
-from ahalab.verify.checks import Ledger
-from ahalab.verify.grading import Grade, Put, clock_decided
+from ahalab.verify.completions import Placed, check_end, check_grade, tell_version
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.protocols import answer_paths, protocol_of
 from ahalab.verify.reading import Study
@@ -173,78 +170,24 @@ def _check_batches(study: Study, answers: _Rows, facts: JournalFacts) -> None:
 
 def _check_rows(study: Study, answers: _Rows) -> None:
     ledger, name = study.ledger, answers.file
-    protocol = digest(answers.protocol)
+    protocol, version = digest(answers.protocol), answers.protocol.scorer_version
     side = "base" if answers.cell.arm is None else "adapter"
     prompts = {p.prompt_id: p for _, p in study.prompts("eval")}
-    would_change = 0
+    generation, would_change = answers.protocol.generation, 0
+    limit, ends = generation.get("max_new_tokens"), generation.get("eos_token_id")
     for line, row in answers.rows:
+        placed = Placed(name, line, f"{row.prompt_id} sample {row.sample}", row)
         ledger["pair.key"].expect(
             name, line, "digest of the protocol beside it", protocol, row.protocol
         )
         ledger["pair.key"].expect(name, line, "side", side, row.side)
-        _check_end(ledger, answers, line, row)
+        if isinstance(limit, int) and isinstance(ends, list):  # else told by `protocol`
+            check_end(ledger, placed, ends, limit)
         study.check_text((name, line), row.completion_ids, row.completion)
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
-            would_change += _check_grade(study, answers, (line, row), prompt)
-    if answers.protocol.scorer_version != SCORER_VERSION:
-        for check in ("regrade", "extract"):
-            ledger[check].not_checked(
-                f"{name}: scored by version {answers.protocol.scorer_version}, here is "
-                f"{SCORER_VERSION}; {would_change} of {len(answers.rows)} outcomes would change "
-                "(install that version of ahalab to check)"
-            )
-
-
-def _check_end(ledger: Ledger, answers: _Rows, line: int, row: Answer) -> None:
-    """Compare the finish with the token ids: an end token ends, and only the limit cuts."""
-    generation, ids = answers.protocol.generation, row.completion_ids
-    limit, listed = generation.get("max_new_tokens"), generation.get("eos_token_id")
-    if not isinstance(limit, int) or not isinstance(listed, list):
-        return  # told by `protocol`
-    if not 1 <= len(ids) <= limit:
-        ledger["tokens"].fail(answers.file, line, f"1 to {limit} completion ids", len(ids))
-    else:
-        ledger["tokens"].passed()
-    ended = bool(ids) and ids[-1] in listed
-    ledger["finish"].expect(answers.file, line, "finish", "eos" if ended else "length", row.finish)
-    if not ended and len(ids) != limit:
-        ledger["finish"].fail(
-            answers.file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
-        )
-    elif any(i in listed for i in ids[:-1]):
-        ledger["finish"].fail(answers.file, line, "nothing after an end token", f"{len(ids)} ids")
-
-
-def _check_grade(study: Study, answers: _Rows, at: tuple[int, Answer], prompt: Prompt) -> bool:
-    """Score one answer again; say whether its outcomes change."""
-    line, row = at
-    ledger, grader = study.ledger, study.grader
-    if grader is None:
-        return False
-    put = Put(row.completion, prompt.gold, prompt.question, row.finish)
-    try:
-        grade: Grade = grader.grade(put)
-    except ValueError as error:
-        ledger["regrade"].fail(answers.file, line, "an answer that can be scored", str(error))
-        return False
-    if clock_decided(grade.score, row.status):
-        ledger["regrade"].note(f"{answers.file}:{line}: the scorer ran out of time")
-        return False
-    score = grade.score
-    expected = (score.strict.outcome, score.lenient.outcome)
-    found = (row.strict, row.lenient)
-    if answers.protocol.scorer_version == SCORER_VERSION:
-        what = f"{row.prompt_id} sample {row.sample}"
-        ledger["regrade"].expect(answers.file, line, f"{what}: strict and lenient", expected, found)
-        taken = (score.lenient.extracted, score.lenient.rule)
-        ledger["extract"].expect(
-            answers.file, line, f"{what}: extracted and rule", taken, (row.extracted, row.rule)
-        )
-        ledger["grade.status"].expect(
-            answers.file, line, f"{what}: status", score.lenient.status, row.status
-        )
-    return expected != found
+            would_change += check_grade(study, placed, prompt, version)
+    tell_version(ledger, name, version, would_change, len(answers.rows))
 
 
 def _check_replay(study: Study, plan: Plan, cell: Cell) -> None:

@@ -35,7 +35,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "seal": "row files are complete: sealed, and nothing after the seal",
         "dataset.hash": "prompt ids are the digests of question and gold",
         "dataset.source": "questions are those that the task draws",
-        "split": "no evaluation question stands among the training questions",
+        "split": "no question stands in two of training, evaluation and validation",
         "prompt.hash": "prompts, templates and tokenizers are those of every record",
         "arms.all": "every planned arm, seed and answer set is there, and no other",
         "plan.n": "every run did the planned steps and completions",

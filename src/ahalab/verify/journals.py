@@ -17,16 +17,16 @@ from ahalab.verify.reading import Study
 
 NAMES = ("chain", "chain.run", "seal")
 JOURNAL = ".journal.jsonl"
+PROMPTS = "prompts"  # the folder; its files are named by their split
 ROWS = {
-    "train": "prompt/1",
-    "eval": "prompt/1",
     "answers": "answer/1",
     "floor": "answer/1",
     "rollouts": "rollout/1",
     "steps": "step/1",
     "timings": "timing/1",
+    "validation": "validation/1",
 }
-NAMED_BY_FILE = ("train", "eval", "answers", "floor")  # the others are named by their folder
+NAMED_BY_FILE = ("answers", "floor")  # the others are named by their folder
 
 
 @dataclass(slots=True)
@@ -117,11 +117,10 @@ def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
     study.match_plan(path, head.plan_digest, 1)
     stem = rows.name.removesuffix(".jsonl")
     folder = study.relative(rows.parent)
-    run = f"{folder}/{stem}" if stem in NAMED_BY_FILE else folder
+    run = f"{folder}/{stem}" if folder == PROMPTS or stem in NAMED_BY_FILE else folder
     tally.expect(name, 1, "run", run, head.run)
-    tally.expect(
-        name, 1, "schema of the rows", ROWS.get(stem, "a known row file"), head.rows_schema
-    )
+    kind = "prompt/1" if folder == PROMPTS else ROWS.get(stem, "a known row file")
+    tally.expect(name, 1, "schema of the rows", kind, head.rows_schema)
 
 
 def _check_rows(study: Study, rows: Path, state: JournalState) -> None:

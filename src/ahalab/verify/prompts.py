@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from ahalab.errors import AhaLabError
+from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import digest_bytes, encode
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt, Selection
 from ahalab.records.terms import Split
 from ahalab.tasks.questions import Question, load_questions
 from ahalab.tasks.selection import draw, normalised, prompt_id
-from ahalab.verify.reading import SPLITS, Study
+from ahalab.tasks.validation import validation_questions
+from ahalab.verify.reading import Study
 
 NAMES = ("dataset.hash", "dataset.source", "split")
+NAMED: dict[Split, str] = {"train": "training", "eval": "evaluation", "validation": "validation"}
 
 
 def check_prompts(study: Study) -> None:
-    """Check both prompt sets."""
-    for split in SPLITS:
+    """Check every prompt set."""
+    asked = _asked(study)
+    for split in asked:
         _check_rows(study, split)
         _check_source(study, split)
+    path = study.paths.prompts("validation")
+    if "validation" not in asked and study.present(path):
+        name = study.stored_name(path)
+        study.ledger["arms.all"].fail(
+            name, None, "no validation, as the plan asks for none", "some"
+        )
     _check_overlap(study)
     _check_selection(study)
     study.ledger.close(NAMES)
+
+
+def _asked(study: Study) -> dict[Split, int]:
+    """Return how many prompts each split has by the plan; without a plan, 0 of the usual two."""
+    return {"train": 0, "eval": 0} if study.plan is None else prompts_asked(study.plan)
 
 
 def prompts_digest(prompts: list[Prompt]) -> str:
@@ -86,25 +101,35 @@ def _check_source(study: Study, split: Split) -> None:
 
 
 def _drawn(plan: Plan, split: Split) -> list[Question]:
-    count = plan.task.train_prompts if split == "train" else plan.task.eval_prompts
+    count = prompts_asked(plan)[split]
     try:
-        return draw(load_questions(plan.task, split), count, plan.task.seed, split)
+        if split == "validation":
+            offered = validation_questions(plan.task, count, [])
+        else:
+            offered = load_questions(plan.task, split)
+        return draw(offered, count, plan.task.seed, split)
     except (AhaLabError, ValueError):  # the embedded world runs dry
         return []
 
 
 def _check_overlap(study: Study) -> None:
+    """Compare each set with those before it."""
     tally = study.ledger["split"]
-    training = {normalised(p.question): line for line, p in study.prompts("train")}
-    name = study.stored_name(study.paths.prompts("eval"))
-    for line, prompt in study.prompts("eval"):
-        known = training.get(normalised(prompt.question))
-        if known is None:
-            tally.passed()
-        else:
-            tally.fail(
-                name, line, "no training question", f"{prompt.question} (train.jsonl:{known})"
-            )
+    before: dict[str, tuple[Split, int]] = {}
+    for split in _asked(study):
+        name = study.stored_name(study.paths.prompts(split))
+        rows = [
+            (line, prompt, normalised(prompt.question)) for line, prompt in study.prompts(split)
+        ]
+        for line, prompt, text in rows:
+            known = before.get(text)
+            if known is not None:
+                other, at = known
+                what = f"no {NAMED[other]} question"
+                tally.fail(name, line, what, f"{prompt.question} ({other}.jsonl:{at})")
+            elif split != "train":
+                tally.passed()
+        before |= {text: (split, line) for line, _, text in rows}
 
 
 def _check_selection(study: Study) -> None:
@@ -118,10 +143,10 @@ def _check_selection(study: Study) -> None:
             ledger["arms.all"].incomplete(f"{study.relative(path)}: not written yet")
         return
     study.match_plan(path, selection.plan_digest)
-    wanted = {"train": plan.task.train_prompts, "eval": plan.task.eval_prompts}
-    for split in SPLITS:
-        drawn = min(wanted[split], selection.available.get(split, 0))
-        name = study.relative(path)
+    name, asked = study.relative(path), prompts_asked(plan)
+    ledger["cover"].expect(name, None, "splits drawn", list(asked), list(selection.drawn))
+    for split, wanted in asked.items():
+        drawn = min(wanted, selection.available.get(split, 0))
         ledger["cover"].expect(
             name, None, f"{split} questions drawn", drawn, selection.drawn.get(split, 0)
         )

@@ -28,7 +28,6 @@ from ahalab.verify.texts import Decoder, decoder_for
 
 R = TypeVar("R", bound=Record)
 
-SPLITS: tuple[Split, ...] = ("train", "eval")
 MAX_RECORD_BYTES = 256 << 20
 _NOT_FINITE = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
 

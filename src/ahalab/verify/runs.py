@@ -22,6 +22,7 @@ from ahalab.verify.own import own_arms
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows, check_rollouts, training_digest
 from ahalab.verify.steps import check_diagnostics, check_steps
+from ahalab.verify.validation import check_validation
 
 NAMES = (
     "plan.n", "reward.source", "reward.own", "arm.config", "arm.order", "adapter.config",
@@ -46,7 +47,8 @@ def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: froz
             if run is None:
                 continue
             check_rollouts(study, run, end_ids)
-            check_diagnostics(study, run, check_steps(study, run))
+            validation = check_validation(study, run, end_ids)
+            check_diagnostics(study, run, check_steps(study, run), validation or [])
             _check_order(study, run, orders)
             if run.record is not None:
                 first = first or run.record

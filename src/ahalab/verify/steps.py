@@ -9,6 +9,7 @@ from ahalab.records.base import to_plain
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
+from ahalab.records.validation import ValidationAnswer
 from ahalab.statistics.diagnostics import RULES_VERSION, diagnose
 from ahalab.statistics.training import step_figures
 from ahalab.store.fingerprint import adapter_effect_norm
@@ -73,7 +74,9 @@ def _check_clock(study: Study, run: RunRows, steps: int) -> None:
         study.ledger["steps"].expect(name, line, "clock of step", number, step)
 
 
-def check_diagnostics(study: Study, run: RunRows, steps: list[Step]) -> None:
+def check_diagnostics(
+    study: Study, run: RunRows, steps: list[Step], validation: list[ValidationAnswer]
+) -> None:
     """Summarise the run again and compare, alarms included."""
     ledger, path = study.ledger, run.paths.diagnostics
     found = study.record(path, Diagnostics)
@@ -89,7 +92,8 @@ def check_diagnostics(study: Study, run: RunRows, steps: list[Step]) -> None:
         return
     norm = _norm(run)
     rollouts = [row for _, row in run.rows]
-    expected = diagnose(str(run.cell.arm), int(run.cell.seed or 0), steps, rollouts, norm)
+    arm, seed = str(run.cell.arm), int(run.cell.seed or 0)
+    expected = diagnose(arm, seed, steps, rollouts, norm, validation)
     ours, theirs = to_plain(expected), to_plain(found)
     if close(norm, found.adapter_effect_norm, NORM_TOLERANCE):
         ours["adapter_effect_norm"] = theirs["adapter_effect_norm"]

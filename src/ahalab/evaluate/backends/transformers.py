@@ -9,10 +9,10 @@ import torch
 from transformers import GenerationConfig
 
 from ahalab.errors import InputError
-from ahalab.evaluate.backends import Completion
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS, read_adapter_config
 from ahalab.store.models import quiet_libraries
 from ahalab.store.safetensors import tensor_entries
+from ahalab.tasks.generation import Completion, completion_of, padded
 
 ADAPTER = "measured"  # name of the adapter that answers
 
@@ -94,10 +94,8 @@ class Generator:
         Returns:
             One completion per prompt, in order.
         """
-        longest = max(len(p) for p in prompts)
-        pad = self.generation.pad_token_id
-        ids = torch.tensor([[pad] * (longest - len(p)) + list(p) for p in prompts])  # (B, T)
-        mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts])
+        rows, marks = padded(prompts, self.generation.pad_token_id)
+        ids, mask = torch.tensor(rows), torch.tensor(marks)  # (B, T)
         torch.manual_seed(seed)
         device = self.base.device
         output = self.model.generate(
@@ -105,10 +103,7 @@ class Generator:
             attention_mask=mask.to(device),
             generation_config=self.generation,
         )
-        return [self._completion(row) for row in output[:, longest:].tolist()]
-
-    def _completion(self, row: list[int]) -> Completion:
-        end = next((i for i, token in enumerate(row) if token in self.end_ids), None)
-        ids = tuple(row if end is None else row[: end + 1])
-        text = self.tokenizer.decode(ids, skip_special_tokens=True)
-        return Completion(text, ids, "length" if end is None else "eos")
+        return [
+            completion_of(row, self.end_ids, self.tokenizer)
+            for row in output[:, ids.shape[1] :].tolist()
+        ]
