@@ -112,6 +112,13 @@ def test_only_a_base_whose_every_answer_is_cut_is_refused(found: BaseProbe, leve
     told(truncation, level, f"{found.cut} of 16 completions cut at 40 tokens")
 
 
+def test_of_answers_that_were_mostly_given_up_nothing_is_said() -> None:
+    for check in base_answers(probe(unfinished=9, strict=0, lenient=0)):
+        told(check, "note", "0 of 16 completions cut", "9 given up after 60 s", "too few")
+    _, accuracy = base_answers(probe(unfinished=8, strict=0, lenient=0))
+    told(accuracy, "note", "take easier questions")
+
+
 @pytest.mark.parametrize(
     ("strict", "lenient", "level", "text"),
     [

@@ -17,6 +17,9 @@ from ahalab.tasks.selection import check_overlap
 DROPPED_FRACTION = 0.1  # of the training prompts; above it the study is one of short questions
 MEMORY_WARNING = 0.8  # of what is available: the estimate leaves out short-lived buffers
 NAMES_SHOWN = 30
+UNKNOWN = (
+    "too few were finished to tell: try again on a less busy machine, or watch the first steps"
+)
 
 
 def prompts_fit(plan: Plan, drawn: DrawnPrompts, context: int | None) -> PreflightCheck:
@@ -96,10 +99,12 @@ def base_answers(probe: BaseProbe) -> tuple[PreflightCheck, ...]:
     told = f"{probe.cut} of {n} completions cut at {probe.max_new_tokens} tokens"
     if probe.unfinished:
         told += f", {probe.unfinished} given up after {probe.seconds:.0f} s"
+    if probe.unfinished > n / 2:
+        return tuple(_check(name, "note", told, UNKNOWN) for name in ("truncation", "accuracy"))
     level: Level = "ok"
     if probe.cut == n:
         level = "refused"
-    elif probe.cut > TRUNCATED_FRACTION * n or probe.unfinished > n / 2:
+    elif probe.cut > TRUNCATED_FRACTION * n:
         level = "note"
     remedy = "" if level == "ok" else "raise grpo.max_completion_length, or ask for less text"
     return _check("truncation", level, told, remedy), _accuracy(probe, n)
