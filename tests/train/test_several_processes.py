@@ -17,8 +17,10 @@ from ahalab.plan.load import parse_plan
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
+from ahalab.records.validation import ValidationAnswer
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.tasks.prepare import read_prompts
 from ahalab.verify.study import verify_study
 from lab import WarmLab, ahalab, batches_in, environment, repeated_bytes, rollouts_of
 
@@ -153,6 +155,21 @@ def test_killed_and_resumed_it_leaves_the_bytes_of_an_undisturbed_run(
     signal_group(start(plan), run_of(tmp_path), batches)
     finish(start(plan))
     assert repeated_bytes(run_of(tmp_path)) == repeated_bytes(run_of(two))
+
+
+def test_only_the_first_process_validates_and_training_is_the_same_with_and_without(
+    two: Path, tmp_path: Path
+) -> None:
+    plan = write(tmp_path, TWO + "validation: {prompts: 5, batch_size: 3}\n")
+    finish(start(plan))
+    run = run_of(tmp_path)
+    rows = [row for _, row in read_rows(run.validation, ValidationAnswer)]
+    prompts = read_prompts(StudyPaths(tmp_path / "results" / "shared"), "validation")
+    order = [p.prompt_id for p in sorted(prompts, key=lambda p: p.prompt_tokens)]
+    assert [(r.step, r.prompt_id) for r in rows] == [(s, p) for s in (2, 4, 6) for p in order]
+    ours, theirs = repeated_bytes(run), repeated_bytes(run_of(two))
+    assert ours.pop("diagnostics.json") != theirs.pop("diagnostics.json")
+    assert ours == theirs
 
 
 def test_a_launcher_that_is_killed_takes_its_ranks_with_it(tmp_path: Path) -> None:

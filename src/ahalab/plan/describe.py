@@ -46,7 +46,7 @@ def _validation(plan: Plan) -> list[str]:
         return []
     times = len(checkpoint_steps(plan))
     return [
-        f"  validation  {plan.validation.prompts} prompts, greedy, at the {times} checkpoint"
+        f"  validation  {plan.validation.prompts} prompts, greedy, at {times} checkpoint"
         f"{'s' * (times > 1)} of each run"
     ]
 

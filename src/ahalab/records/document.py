@@ -12,10 +12,14 @@ from pathlib import Path
 
 FILES = (
     ("plan", "study.yaml"),
-    ("prompt", "prompts/train.jsonl, prompts/eval.jsonl, prompts/selection.json"),
+    (
+        "prompt",
+        "prompts/train.jsonl, eval.jsonl, validation.jsonl (when asked for), selection.json",
+    ),
     ("run", "arms/ARM/seed-S/run.json"),
     ("rollout", "arms/ARM/seed-S/rollouts.jsonl"),
     ("step", "arms/ARM/seed-S/steps.jsonl, timings.jsonl"),
+    ("validation", "arms/ARM/seed-S/validation.jsonl, when the plan asks for it"),
     ("diagnostics", "arms/ARM/seed-S/diagnostics.json"),
     (
         "answer",

@@ -34,7 +34,7 @@ def test_its_defaults_are_written_out(text: str) -> None:
     assert digest(again) == digest(plan)
     own = with_validation(text, "{prompts: 5, max_new_tokens: 9, batch_size: 2}")
     assert own.validation == ValidationSpec(prompts=5, max_new_tokens=9, batch_size=2)
-    assert "5 prompts, greedy, at the 2 checkpoints of each run" in describe(own, Path("results"))
+    assert "5 prompts, greedy, at 2 checkpoints of each run" in describe(own, Path("results"))
 
 
 def test_a_plan_that_asks_for_it_is_another_plan_and_the_key_is_named(
