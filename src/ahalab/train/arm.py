@@ -1,91 +1,19 @@
-"""Trains one arm under one seed: records, checkpoints, adapter, and the run's own record, last."""
+"""Trains one arm under one seed, or says that it is done."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from msgspec import UNSET
-
-from ahalab.errors import AlarmError, InputError, PlanError
-from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
-from ahalab.records.base import decode_file, digest, encode_pretty
-from ahalab.records.journal import JournalAttempt
+from ahalab.errors import PlanError
+from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
-from ahalab.records.prompt import Prompt
-from ahalab.records.rollout import Rollout
-from ahalab.records.run import Attempt, RunRecord
-from ahalab.records.step import Step
-from ahalab.records.validation import ValidationAnswer
-from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.records.run import RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
-from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
-from ahalab.statistics.diagnostics import diagnose
-from ahalab.store.durable import replace_file
-from ahalab.store.fingerprint import (
-    adapter_effect_norm,
-    adapter_fingerprint,
-    base_fingerprint,
-    tokenizer_fingerprint,
-)
-from ahalab.store.journal import read_journal
-from ahalab.store.layout import RunPaths, StudyPaths
+from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.models import (
-    end_ids,
-    has_experts,
-    load_model,
-    quiet_libraries,
-    resolve_model,
-)
-from ahalab.store.reading import journal_path, read_rows
-from ahalab.store.rows import RowFile
-from ahalab.store.versions import git_commit, versions
-from ahalab.tasks.prepare import read_prompts
-from ahalab.tasks.questions import asked_of
-from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
 from ahalab.tasks.rewards import with_own_rewards
-from ahalab.train.adapter import save_adapter
-from ahalab.train.checkpoints import Checkpoint, folder_of, last_sound
 from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import ALONE, Ranks
-from ahalab.train.reconcile import reconcile
-from ahalab.train.trackers import attach, name_run
-from ahalab.train.trl_compat import (
-    check_trl,
-    effective_config,
-    effective_lora,
-    grpo_config,
-    lean_step_of,
-    lora_config,
-)
-from ahalab.train.writers import RunFiles, RunWriters, open_writers, seal_left_open
-
-if TYPE_CHECKING:
-    from ahalab.train.validation import Validator
-
-LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
-Progress = Callable[[Step], None]
-
-
-def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
-    """Return what the row files of a run are and belong to."""
-    plan_digest = digest(plan)
-    broken = paths.broken / run.name
-
-    def file(path: Path, schema: str) -> RowFile:
-        return RowFile(path, schema, plan_digest, run.name, broken)
-
-    return RunFiles(
-        file(run.rollouts, "rollout/1"),
-        file(run.steps, "step/1"),
-        file(run.timings, "timing/1"),
-        file(run.validation, "validation/1") if plan.validation else None,
-    )
+from ahalab.train.session import Progress, Session
+from ahalab.train.trl_compat import check_trl
 
 
 def arm_of(plan: Plan, name: str) -> ArmDefinition:
@@ -155,7 +83,7 @@ def train_arm(
     check_trl()
     definition = with_own_rewards(plan, arm_of(plan, arm), (paths.rewards,))
     if not ranks.first:
-        session = _Session(plan, paths, definition, seed, ranks)
+        session = Session(plan, paths, definition, seed, ranks)
         session.train(on_step)
         ranks.wait()  # the first one has the record to write
         return None
@@ -163,7 +91,7 @@ def train_arm(
     with WriterLock(paths.work / "locks" / lock):
         if run_complete(plan, paths, arm, seed):  # by whoever held the lock until now
             return None
-        session = _Session(plan, paths, definition, seed, ranks)
+        session = Session(plan, paths, definition, seed, ranks)
         if pilot is not None:
             pilot.require_same_configuration(plan, seed)
             pilot.require_same_prompts(session.prompts)
@@ -171,274 +99,3 @@ def train_arm(
         record = session.finish(pilot)
         ranks.wait()
         return record
-
-
-class _Session:
-    """One attempt at one run: what its parts share."""
-
-    def __init__(
-        self, plan: Plan, paths: StudyPaths, arm: ArmDefinition, seed: int, ranks: Ranks
-    ) -> None:
-        run = paths.run(arm.name, seed)
-        self.ranks = ranks
-        self.plan = plan
-        self.paths = paths
-        self.run = run
-        self.arm = arm
-        self.seed = seed
-        self.plan_digest = digest(plan)
-        self.model = resolve_model(plan.model)
-        self.base_digest = base_fingerprint(self.model)
-        self.prompts = read_prompts(paths, "train")
-        self.files = run_files(plan, paths, run)
-        self.checkpoints = paths.work / "checkpoints" / run.name
-        with quiet_libraries():
-            self.config = grpo_config(plan, seed, self.checkpoints)
-            experts = has_experts(self.model)
-        self.lean_step = lean_step_of(
-            plan.training, self.config, experts=experts, processes=ranks.count
-        )
-        self.tokenizer = load_tokenizer(self.model)
-        self.steps_planned = int(plan.grpo["max_steps"])
-        self.trackers = paths.work / "trackers"
-
-    def train(self, on_step: Progress) -> None:
-        """Bring the run to its last checkpoint, from the last sound one.
-
-        Raises:
-            InputError: The base's weights are no longer those that the run began with.
-        """
-        checkpoint = self._checkpoint()
-        if checkpoint is not None and checkpoint.step == self.steps_planned:
-            if self.ranks.first:
-                seal_left_open(self.files, checkpoint.batches)
-            return
-        resume = str(folder_of(self.checkpoints, checkpoint.step)) if checkpoint else None
-        with self._writers(checkpoint) as writers:
-            trainer = self._trainer(writers, on_step)
-            with quiet_libraries():
-                trainer.train(resume_from_checkpoint=resume)
-            for writer in writers.by_name().values() if writers else ():
-                writer.seal()
-
-    def _checkpoint(self) -> Checkpoint | None:
-        """Return the checkpoint to go on from, and remove what nothing may pick up.
-
-        Raises:
-            InputError: It was made of another base.
-            AlarmError: The run was stopped there.
-        """
-        found = None
-        if self.ranks.first:
-            found = last_sound(self.checkpoints, self.plan_digest, self.run.name)
-            if found is not None and found.base_digest != self.base_digest:
-                raise InputError(
-                    f"{self.model}: expected the base {found.base_digest[:19]}... that "
-                    f"{self.run.name} began with, found {self.base_digest[:19]}.... Restore its "
-                    f"weights, or remove {self.checkpoints} to begin again."
-                )
-            if found is None or found.step < self.steps_planned:
-                self._clear_unsound(found)
-            if found is not None and found.step < self.steps_planned:
-                self._stop_at_alarm()
-        return self.ranks.from_first(found)
-
-    @contextmanager
-    def _writers(self, checkpoint: Checkpoint | None) -> Iterator[RunWriters | None]:
-        """Open the row files in the first process; the others write nothing."""
-        if not self.ranks.first:
-            yield None
-            return
-        with open_writers(self.files, checkpoint.batches if checkpoint else None) as writers:
-            yield writers
-
-    def _stop_at_alarm(self) -> None:
-        """End a run that raises an alarm which the plan names.
-
-        Raises:
-            AlarmError: It does, with evidence and remedy.
-        """
-        if not self.plan.training.stop_on:
-            return
-        steps, rollouts = self._rows()
-        if len(steps) < LEAST_STEPS_TO_STOP:
-            return
-        for alarm in diagnose(self.arm.name, self.seed, steps, rollouts, None).alarms:
-            if alarm.name in self.plan.training.stop_on:
-                raise AlarmError(
-                    f"{self.run.name}, step {len(steps)}: stopped by the alarm {alarm.name}, which "
-                    f"the plan's training.stop_on names: {alarm.evidence}. Try: {alarm.remedy}."
-                )
-
-    def _rows(self) -> tuple[list[Step], list[Rollout]]:
-        steps = [row for _, row in read_rows(self.run.steps, Step)]
-        return steps, [row for _, row in read_rows(self.run.rollouts, Rollout)]
-
-    def _clear_unsound(self, checkpoint: Checkpoint | None) -> None:
-        """Remove checkpoints that are not whole, so that nothing can pick one up."""
-        keep = folder_of(self.checkpoints, checkpoint.step) if checkpoint else None
-        for folder in self.checkpoints.glob("checkpoint-*"):
-            if folder != keep:
-                shutil.rmtree(folder)
-
-    def _trainer(self, writers: RunWriters | None, on_step: Progress) -> Any:
-        import torch
-        from datasets import Dataset
-        from transformers import PrinterCallback, set_seed
-
-        from ahalab.train.response_logger import ResponseLogger
-        from ahalab.train.trainer import RecordedTrainer, StepRecorder
-
-        name_run(self.plan, self.config, self.trackers, self.run.name)
-        torch.set_num_threads(self.plan.model.threads)
-        set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
-        model = load_model(self.plan.model, self.model)
-        ends = end_ids(model, self.tokenizer)
-        logger = ResponseLogger(
-            self.arm,
-            on_error=next(a.on_error for a in self.plan.arms if a.name == self.arm.name),
-            seed=self.seed,
-            asked=asked_of(self.plan.task, self.plan.answer_format),
-            group_size=int(self.plan.grpo["num_generations"]),
-            end_ids=ends,
-            writer=writers.rollouts if writers else None,
-            ranks=self.ranks,
-        )
-        rows = [self._dataset_row(prompt) for prompt in self.prompts]
-        with quiet_libraries():
-            trainer = RecordedTrainer(
-                logger=logger,
-                lean_step=self.lean_step == "on",
-                zero_dead_groups=self.plan.training.zero_dead_groups,
-                model=model,
-                args=self.config,
-                train_dataset=Dataset.from_list(rows),
-                processing_class=self.tokenizer,
-                peft_config=lora_config(self.plan),
-            )
-        trainer.remove_callback(PrinterCallback)
-        attach(
-            trainer,
-            StepRecorder(
-                logger,
-                writers,
-                ranks=self.ranks,
-                checkpoints=self.checkpoints,
-                plan_digest=self.plan_digest,
-                base_digest=self.base_digest,
-                on_step=on_step,
-                before_checkpoint=self._reconcile,
-                after_checkpoint=self._stop_at_alarm,
-                validator=self._validator(writers, ends),
-            ),
-            self.trackers,
-            self.run.name,
-        )
-        return trainer
-
-    def _validator(self, writers: RunWriters | None, ends: frozenset[int]) -> Validator | None:
-        from ahalab.train.validation import Validator
-
-        spec = self.plan.validation
-        if spec is UNSET:
-            return None
-        prompts = read_prompts(self.paths, "validation")
-        return Validator(
-            self.plan, spec, prompts, self.tokenizer, ends,
-            writer=writers.validation if writers else None, ranks=self.ranks,
-        )  # fmt: skip
-
-    def _dataset_row(self, prompt: Prompt) -> dict[str, Any]:
-        return {
-            "prompt": messages(self.plan.task, prompt.question),
-            "prompt_id": prompt.prompt_id,
-            "gold": prompt.gold,
-            "question": prompt.question,
-        }
-
-    def finish(self, pilot: Pilot | None) -> RunRecord:
-        """Save the adapter, summarise, and write the run's record, last."""
-        save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
-        attempts = self._attempts()
-        self._reconcile(self.steps_planned)
-        steps, rollouts = self._rows()
-        validation = self._validation_rows()
-        if pilot is not None:
-            pilot.require_same_order(rollouts, self.run.rollouts)
-        norm = adapter_effect_norm(self.run.adapter)
-        diagnostics = diagnose(self.arm.name, self.seed, steps, rollouts, norm, validation)
-        replace_file(self.run.diagnostics, encode_pretty(diagnostics))
-        record = RunRecord(
-            plan_digest=self.plan_digest,
-            arm=self.arm.name,
-            control=self.arm.name == self.plan.control,
-            components=dict(self.arm.components),
-            rewards={name: self.plan.rewards[name] for name in self.arm.own},
-            seed=self.seed,
-            like=pilot.name if pilot else None,
-            requested_grpo=self.plan.grpo,
-            effective_grpo=effective_config(self.config),
-            lean_step=self.lean_step,
-            effective_lora=effective_lora(lora_config(self.plan)),
-            model_id=self.plan.model.id,
-            model_revision=self.plan.model.revision,
-            base_digest=self.base_digest,
-            tokenizer_digest=tokenizer_fingerprint(self.model),
-            template_digest=template_fingerprint(self.tokenizer),
-            scorer_version=SCORER_VERSION,
-            training_parser_version=TRAINING_PARSER_VERSION,
-            versions=versions(),
-            device=self.plan.model.device,
-            dtype=self.plan.model.dtype,
-            threads=self.plan.model.threads,
-            git_commit=git_commit(),
-            started_utc=attempts[0].started_utc,
-            finished_utc=datetime.now(UTC).isoformat(timespec="seconds"),
-            attempts=attempts,
-            steps_done=len(steps),
-            rollouts_written=len(rollouts),
-            rollouts_expected=expected_rollouts(self.plan),
-            adapter_digest=adapter_fingerprint(self.run.adapter),
-            alarms=diagnostics.alarms,
-        )
-        replace_file(self.run.record, encode_pretty(record))
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
-        return record
-
-    def _attempts(self) -> tuple[Attempt, ...]:
-        journal = read_journal(journal_path(self.run.steps))
-        return tuple(_attempt(a) for a in journal.attempts)
-
-    def _validation_rows(self) -> list[ValidationAnswer]:
-        """Return the validation answers, after checking that each is there once.
-
-        Raises:
-            InputError: One is missing or doubled.
-        """
-        if not self.plan.validation:
-            return []
-        rows = [row for _, row in read_rows(self.run.validation, ValidationAnswer)]
-        prompts = read_prompts(self.paths, "validation")
-        expected = {(s, p.prompt_id) for s in checkpoint_steps(self.plan) for p in prompts}
-        if not len(rows) == len(expected) or {(r.step, r.prompt_id) for r in rows} != expected:
-            raise InputError(
-                f"{self.run.validation}: expected an answer to each of {len(prompts)} prompts at "
-                f"{len(checkpoint_steps(self.plan))} checkpoints, found {len(rows)} rows."
-            )
-        return rows
-
-    def _reconcile(self, done: int) -> None:
-        """Compare the rows with what the trainer did; see `reconcile`."""
-        steps, rollouts = self._rows()
-        reconcile(
-            self.plan,
-            steps,
-            rollouts,
-            done=done,
-            prompt_tokens={p.prompt_id: p.prompt_tokens for p in self.prompts},
-            place=self.run.rollouts,
-        )
-
-
-def _attempt(line: JournalAttempt) -> Attempt:
-    return Attempt(number=line.number, started_utc=line.utc, steps_found=line.rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +16,6 @@ from trl.trainer.utils import RepeatSampler
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
 from ahalab.statistics.training import step_figures
-from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, mark
 from ahalab.train.lean_step import kept_rows, lean, no_gradient, scale_back
 from ahalab.train.ranks import Ranks
 from ahalab.train.response_logger import ResponseLogger
@@ -105,24 +103,16 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         writers: RunWriters | None,
         *,
         ranks: Ranks,
-        checkpoints: Path,
-        plan_digest: str,
-        base_digest: str,
-        on_step: Callable[[Step], None],
-        before_checkpoint: Callable[[int], None],
-        after_checkpoint: Callable[[], None],
         validator: Validator | None,
+        on_step: Callable[[Step], None],
+        on_checkpoint: Callable[[RunWriters, int], None],
     ) -> None:
         self.logger = logger
         self.writers = writers  # None in all processes but the first
         self.ranks = ranks
-        self.checkpoints = checkpoints
-        self.plan_digest = plan_digest
-        self.base_digest = base_digest
-        self.on_step = on_step
-        self.before_checkpoint = before_checkpoint
-        self.after_checkpoint = after_checkpoint
         self.validator = validator  # None: the plan asks for none
+        self.on_step = on_step
+        self.on_checkpoint = on_checkpoint
         self._seen: list[Rollout] = []
         self._began = time.monotonic()
 
@@ -145,24 +135,13 @@ class StepRecorder(TrainerCallback):  # type: ignore[misc]
         self.on_step(step)
 
     def on_save(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        """Vouch for the checkpoint on disk and for the rows committed by now."""
+        """Validate, and let the checkpoint on disk be vouched for."""
         self.ranks.wait()  # each process has saved the state of its own generators
         step = int(state.global_step)
         if self.validator is not None:
             self.validator(model, step)
-        if self.writers is None:
-            return
-        self.before_checkpoint(step)
-        checkpoint = Checkpoint(
-            plan_digest=self.plan_digest,
-            run=self.writers.rollouts.file.run,
-            base_digest=self.base_digest,
-            step=step,
-            batches={n: len(w.state.batches) for n, w in self.writers.by_name().items()},
-            files=file_digests(folder_of(self.checkpoints, step)),
-        )
-        mark(self.checkpoints, checkpoint)
-        self.after_checkpoint()
+        if self.writers is not None:
+            self.on_checkpoint(self.writers, step)
 
 
 def _trainer_figures(logs: dict[str, Any]) -> dict[str, Any]:
