@@ -113,7 +113,7 @@ def environment(one: Set) -> Path:
     (packages / "torch.pth").write_text(f"{BUILD / 'torch'}\n", encoding="utf-8")
     install = ["--editable", f"{ROOT}[train]", f"torch=={version('torch')}", *one.pins]
     pip = [sys.executable, "-m", "pip", "--python", str(python)]
-    run([*pip, "install", "--quiet", *install], BUILD / f"{one.name}.log")
+    run([*pip, "install", "--quiet", "--no-compile", *install], BUILD / f"{one.name}.log")
     ready.write_text(json.dumps(wanted), encoding="utf-8")
     return python
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import get_peft_model
 from peft.tuners.lora import LoraLayer
 
 from ahalab.records.plan import Plan
 from ahalab.store.models import quiet_libraries
+from ahalab.train.trl_compat import lora_config
 
 ALL_LINEAR = "all-linear"
 
@@ -71,7 +72,7 @@ def fit_adapter(model: Any, plan: Plan) -> AdapterFit:
         unmatched = tuple(t for t in targets if not any(f".{n}".endswith(f".{t}") for n in names))
     try:
         with quiet_libraries():
-            adapted = get_peft_model(model, LoraConfig(**plan.lora, task_type="CAUSAL_LM"))
+            adapted = get_peft_model(model, lora_config(plan))
     except ValueError as error:  # nothing matches, or something that can't be adapted does
         return AdapterFit(0, 0, 0, unmatched, ends, " ".join(str(error).split())[:200])
     trained = [p for p in adapted.parameters() if p.requires_grad]
