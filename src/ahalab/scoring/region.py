@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 
 _ANSWER_START = "<answer>"
-_MARK = re.compile(
-    r"<(?:(?P<thought>(?P<end>/?)(?:think|thinking|thought|reasoning|scratchpad)>)"
-    r"|\|[a-z_ ]{1,40}\|>|/s>|eos>|end_of_turn>)",
-    re.IGNORECASE,
-)
-_SQUARE_MARK = re.compile(r"\[(?:(?P<thought>(?P<end>/?)THINK\])|/?INST\])")
+_THOUGHT = re.compile(r"</?(?:think|thinking|thought|reasoning|scratchpad)>", re.IGNORECASE)
+_TURN = re.compile(r"<(?:\|[a-z_ ]{1,40}\|>|/s>|eos>|end_of_turn>)", re.IGNORECASE)
+_SQUARE_THOUGHT = re.compile(rf"{_THOUGHT.pattern}|(?-i:\[/?THINK\])", re.IGNORECASE)
+_SQUARE_TURN = re.compile(rf"{_TURN.pattern}|(?-i:\[/?INST\])", re.IGNORECASE)
 NEW_QUESTION = re.compile(
     r"^[^\S\n]*[*#]{0,4}\s?(?:(?:new |next |another )?(?:question|problem|exercise|example)\b"
     r"\s?\d{0,4}|q\d{0,4}|human|user|instruction)\s?[*]{0,2}\s?[:.]"
@@ -40,28 +38,28 @@ def find_region(text: str, prompt: str | None) -> Region:
         `<answer>` tag, or not at all; one that ends the response leaves what stands before it.
     """
     start, end = 0, len(text)
-    marks = list(_MARK.finditer(text)) if "<" in text else []
-    if "[/" in text:
-        marks = sorted([*marks, *_SQUARE_MARK.finditer(text)], key=re.Match.start)
-    if marks:
-        start, end = _outside_thinking(text, [mark for mark in marks if mark["thought"]])
+    square = "[/" in text
+    marked = square or "<" in text
+    if marked:
+        thoughts = list((_SQUARE_THOUGHT if square else _THOUGHT).finditer(text))
+        if thoughts:
+            start, end = _outside_thinking(text, thoughts)
     if prompt:
         echoed = prompt.strip()
         lead = len(text) - len(text.lstrip())
         if echoed and lead >= start and text.startswith(echoed, lead):
             start = lead + len(echoed)
-    for mark in marks:
-        if mark["thought"] or not start <= mark.start() < end:
-            continue
-        if text[start : mark.start()].strip():
-            return Region(start, mark.start())
-        start = mark.end()
+    if marked:
+        for mark in (_SQUARE_TURN if square else _TURN).finditer(text, start, end):
+            if text[start : mark.start()].strip():
+                return Region(start, mark.start())
+            start = mark.end()
     return Region(min(start, end), end)
 
 
 def _outside_thinking(text: str, thoughts: list[re.Match[str]]) -> tuple[int, int]:
     """Find what stands outside the thinking: after it, or before it where nothing follows."""
-    marks = [(mark.start(), mark.end(), not mark["end"]) for mark in thoughts]
+    marks = [(mark.start(), mark.end(), mark.group()[1] != "/") for mark in thoughts]
     last = next((i for i in range(len(marks) - 1, -1, -1) if not marks[i][2]), None)
     start, end = (0 if last is None else marks[last][1]), len(text)
     block = last is not None and last > 0 and marks[last - 1][2]
