@@ -33,11 +33,11 @@ grpo:
   max_steps: 4
   num_generations: 4
   per_device_train_batch_size: 16
-  max_completion_length: 24
+  max_completion_length: 40
   learning_rate: 1e-4
   save_steps: 2
 lora: {r: 4}
-evaluation: {max_new_tokens: 24}
+evaluation: {max_new_tokens: 40}
 """
 RUN = "results/killed/arms/historical/seed-1"
 # What must repeat to the byte; journals, clocks and run.json (attempts, times) differ.
