@@ -130,7 +130,8 @@ def test_json_is_one_object_with_every_attack(call: Call) -> None:
     assert list(attacks) == [attack.name for attack in ATTACKS]
     assert found == {
         "arm": "historical", "components": {"historical_correct": 1.0}, "control": False,
-        "answer_format": "hashes", "task": "gsm8k", "honest_right": 1.0, "honest_wrong": 0.0,
+        "answer_format": "hashes", "task": "gsm8k", "repeats": True,
+        "honest_right": 1.0, "honest_wrong": 0.0,
         "paying": ["thinking-only", "right-then-changed", "right-but-cut"], "result": "FAILED",
     }  # fmt: skip
     assert attacks["thinking-only"] == {

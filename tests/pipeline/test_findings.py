@@ -180,11 +180,11 @@ class Accepting(ArmSpec, frozen=True, kw_only=True):
 
 def test_an_arm_that_an_attack_games_is_warned_of_and_a_control_never() -> None:
     plan = plan_of(PLAN.replace("[historical, random]", "[historical, correctness, random]"))
-    both = ("thinking-only", "right-then-changed")
+    paying = ("thinking-only", "right-then-changed", "right-but-cut")
     specs = [
         (ArmSpec(name="historical"), "warning"),
-        (Accepting(name="historical", accept=both[:1]), "warning"),
-        (Accepting(name="historical", accept=both), "ok"),
+        (Accepting(name="historical", accept=paying[:1]), "warning"),
+        (Accepting(name="historical", accept=paying), "ok"),
         (ArmSpec(name="correctness"), "ok"),
         (ArmSpec(name="random"), None),
     ]
