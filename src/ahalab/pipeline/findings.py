@@ -192,7 +192,7 @@ def _arm(plan: Plan, spec: ArmSpec, arm: ArmDefinition) -> PreflightCheck:
         checked = check_arm(arm, plan.answer_format)
     except ValueError as error:
         return _check(name, "note", f"not attacked: {error}")
-    accepted = frozenset(getattr(spec, "accept", ()))
+    accepted = frozenset(spec.accept)
     paying = [attack for attack in checked.paying if attack not in accepted]
     if not paying:
         also = f", {', '.join(checked.paying)} accepted" if checked.paying else ""
