@@ -87,11 +87,13 @@ def test_a_run_killed_and_resumed_leaves_the_bytes_of_an_uninterrupted_one(
     assert begin(warm, study).kill_when(lambda: INSTANTS[instant](study)) == -signal.SIGKILL
     run = run_of(study)
     assert not run.record.exists()
+    # A kill after the rows were sealed leaves nothing to write to: no second attempt at them.
+    listed = [1] if "seal" in kinds(run.folder / "steps.journal.jsonl") else [1, 2]
     again(warm, study)
     assert repeated_bytes(run) == repeated_bytes(run_of(trained))
-    assert attempts(study) == [1, 2]
+    assert attempts(study) == listed
     assert "Nothing to do" in again(warm, study)
-    assert attempts(study) == [1, 2]
+    assert attempts(study) == listed
 
 
 def test_a_run_killed_again_and_again_lists_every_attempt_and_repeats_to_the_byte(
