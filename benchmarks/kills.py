@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import at_least_one
+
 PLAN = """\
 name: killed
 model: {id: organism}
@@ -146,7 +148,9 @@ def resumed(folder: Path, expected: dict[str, bytes], name: str) -> list[str]:
 def main() -> None:
     """Kill, resume, compare and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--every", type=int, default=1, help="kill at each N-th event only")
+    parser.add_argument(
+        "--every", type=at_least_one, default=1, help="kill at each N-th event only"
+    )
     parser.add_argument("--random", type=int, default=60, help="kills at random instants")
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -26,6 +26,7 @@ from typing import Any
 
 from ahalab.plan.load import parse_plan
 from ahalab.records.plan import Plan
+from benchmarks import at_least_one
 from benchmarks.agreement import shared_data
 
 KINDS = ("plain", "full", "lean")
@@ -295,10 +296,10 @@ def measure_pair(options: argparse.Namespace, number: int, folder: Path) -> Pair
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--pairs", type=int, default=30)
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--pairs", type=at_least_one, default=30)
+    parser.add_argument("--steps", type=at_least_one, default=8)
+    parser.add_argument("--batch", type=at_least_one, default=32)
+    parser.add_argument("--length", type=at_least_one, default=40)
     parser.add_argument("--model", default="")
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")

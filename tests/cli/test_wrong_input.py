@@ -363,3 +363,23 @@ def test_verify_prints_one_json_object_with_the_fields_of_the_contract(call: Cal
     said = json.loads(call("verify", ROOT, "--format", "json").out)
     assert said["result"] == "PASSED"
     assert {"name", "status", "count", "failures"} <= said["checks"][0].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("preflight", "study.yaml", "--jobs", "0"), "greater than or equal to 1"),
+        (("runn",), "No such command 'runn'"),
+        (("train", "study.yaml"), "Missing option"),
+        (("verify", "x", "--no-such-flag"), "--no-such-flag"),
+    ],
+)
+def test_a_usage_error_is_one_line_that_says_where_to_look(
+    call: Call, arguments: tuple[str, ...], said: str
+) -> None:
+    told = call(*arguments)
+    assert (told.code, told.out) == (2, "")
+    assert len(told.err.splitlines()) == 1
+    assert told.err.startswith("ahalab: ")
+    assert said in told.err
+    assert "--help" in told.err

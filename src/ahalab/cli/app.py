@@ -9,6 +9,7 @@ import typer
 
 from ahalab import __version__
 from ahalab.cli import analysis, arms, demo, evidence, organism, plans, preflight, scoring, stages
+from ahalab.errors import InputError
 
 app = typer.Typer(
     name="ahalab",
@@ -62,6 +63,14 @@ UsageFault: type[Exception] = next(
 )
 
 
+def _usage(error: Exception) -> str:
+    """Return a usage error as one line, with where to look."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    command = context.command_path if context is not None else "ahalab"
+    return f"{message}. See: {command} --help"
+
+
 def run() -> int:
     """Parse the arguments and run the command; usage errors exit 2, as wrong input does."""
     try:
@@ -69,8 +78,10 @@ def run() -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except UsageFault as error:
-        error.show(file=sys.stderr)  # type: ignore[attr-defined]
-        return 2
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer
+            error.show(file=sys.stderr)  # type: ignore[attr-defined]
+            return 2
+        raise InputError(_usage(error)) from error
     except SystemExit as gone:
         if isinstance(gone.__context__, BrokenPipeError):  # Typer and Rich make it an exit code 1
             raise BrokenPipeError from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ahalab.errors import InputError
 from ahalab.evaluate.protocol import batch_seed, require_same
@@ -12,15 +12,13 @@ from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Side
-from ahalab.scoring.answers import score_answer
-from ahalab.scoring.worker import row_decider
 from ahalab.store.durable import replace_file
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, finished
-from ahalab.tasks.generation import Completion, batches
+from ahalab.tasks.generation import Completion, batches, graded
 from ahalab.tasks.questions import asked_of
 
 Generate = Callable[[list[tuple[int, ...]], int], list[Completion]]
@@ -113,23 +111,6 @@ def score_pairs(
     protocol = digest(answers.protocol)
     rows = []
     for (prompt, sample), completion in zip(pairs, completions, strict=True):
-        question = replace(asked, prompt=prompt.question)
-        decider = row_decider(asked.task)
-        score = score_answer(completion.text, prompt.gold, completion.finish, question, decider)
-        rows.append(
-            Answer(
-                protocol=protocol,
-                side=answers.side,
-                prompt_id=prompt.prompt_id,
-                sample=sample,
-                completion=completion.text,
-                completion_ids=completion.ids,
-                finish=completion.finish,
-                extracted=score.lenient.extracted,
-                rule=score.lenient.rule,
-                status=score.lenient.status,
-                strict=score.strict.outcome,
-                lenient=score.lenient.outcome,
-            )
-        )
+        fields = graded(completion, prompt, asked)
+        rows.append(Answer(protocol=protocol, side=answers.side, sample=sample, **fields))
     return rows

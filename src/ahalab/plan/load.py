@@ -72,7 +72,10 @@ def parse_plan(text: str, place: str) -> Plan:
     """Read a plan from text; see `load_plan`."""
     node, tree = _read_yaml(text, place)
     if not isinstance(tree, dict):
-        raise PlanError(f"{place}:1: expected a mapping of plan keys, found {type(tree).__name__}.")
+        raise PlanError(
+            f"{place}:1: expected a mapping of plan keys, found {type(tree).__name__}. "
+            "`ahalab init` writes a plan to start from."
+        )
     arms = tree.get("arms")
     if isinstance(arms, list):  # an arm may be given by its name alone
         tree["arms"] = [{"name": arm} if isinstance(arm, str) else arm for arm in arms]

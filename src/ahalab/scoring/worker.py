@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 from weakref import WeakSet
 
 from ahalab.scoring.equality import LatexEqual, LatexVerdict
@@ -28,6 +28,13 @@ START_SECONDS = 120.0  # an interpreter and math-verify; no part of an answer's 
 _VERDICTS: dict[str, LatexVerdict] = {
     "equal": "equal", "different": "different", "unreadable": "unreadable", "missing": "missing",
 }  # fmt: skip
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    """Return one of a worker's pipes: both were asked for when it was started."""
+    if pipe is None:
+        raise RuntimeError("the LaTeX worker has no pipe: it was started without one.")
+    return pipe
 
 
 class _Worker:
@@ -42,8 +49,7 @@ class _Worker:
 
     def ask(self, message: dict[str, object]) -> None:
         body = json.dumps(message).encode("ascii")
-        assert self.process.stdin is not None  # noqa: S101 - a pipe was asked for
-        self.process.stdin.write(HEADER.pack(len(body)) + body)  # fits the pipe's buffer
+        _pipe(self.process.stdin).write(HEADER.pack(len(body)) + body)  # fits the pipe's buffer
 
     def answer(self, seconds: float) -> str | None:
         """Return the verdict; None when the time is over or the process has ended."""
@@ -53,8 +59,7 @@ class _Worker:
         return None if body is None else str(json.loads(body)["verdict"])
 
     def _read(self, size: int, until: float) -> bytes | None:
-        assert self.process.stdout is not None  # noqa: S101 - a pipe was asked for
-        descriptor = self.process.stdout.fileno()
+        descriptor = _pipe(self.process.stdout).fileno()
         ready = select.poll()  # unlike select(), good for any descriptor number
         ready.register(descriptor, select.POLLIN)
         found = b""

@@ -7,11 +7,13 @@ stands here: every generation field, which prompts share a batch, their padding,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish
+from ahalab.scoring.answers import Asked, score_answer
+from ahalab.scoring.worker import row_decider
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,24 @@ class Completion:
     text: str
     ids: tuple[int, ...]  # up to and with the first end token, shape (C,)
     finish: Finish
+
+
+def graded(completion: Completion, prompt: Prompt, asked: Asked) -> dict[str, Any]:
+    """Score a completion and return the fields that every row of an answer holds."""
+    question = replace(asked, prompt=prompt.question)
+    decider = row_decider(asked.task)
+    score = score_answer(completion.text, prompt.gold, completion.finish, question, decider)
+    return {
+        "prompt_id": prompt.prompt_id,
+        "completion": completion.text,
+        "completion_ids": completion.ids,
+        "finish": completion.finish,
+        "extracted": score.lenient.extracted,
+        "rule": score.lenient.rule,
+        "status": score.lenient.status,
+        "strict": score.strict.outcome,
+        "lenient": score.lenient.outcome,
+    }
 
 
 def greedy_fields(max_new_tokens: int, end_ids: frozenset[int], pad_id: int) -> dict[str, Any]:

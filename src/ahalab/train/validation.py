@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,10 +16,15 @@ from transformers import GenerationConfig
 from ahalab.records.plan import Plan, ValidationSpec
 from ahalab.records.prompt import Prompt
 from ahalab.records.validation import ValidationAnswer
-from ahalab.scoring.answers import score_answer
-from ahalab.scoring.worker import row_decider
 from ahalab.store.rows import RowWriter
-from ahalab.tasks.generation import Completion, batches, completion_of, greedy_fields, padded
+from ahalab.tasks.generation import (
+    Completion,
+    batches,
+    completion_of,
+    graded,
+    greedy_fields,
+    padded,
+)
 from ahalab.tasks.questions import asked_of
 from ahalab.train.ranks import Ranks
 
@@ -80,21 +84,7 @@ class Validator:
         return [completion_of(row, self.end_ids, self.tokenizer) for row in written]
 
     def _answer(self, step: int, prompt: Prompt, completion: Completion) -> ValidationAnswer:
-        asked = replace(self.asked, prompt=prompt.question)
-        decider = row_decider(asked.task)
-        score = score_answer(completion.text, prompt.gold, completion.finish, asked, decider)
-        return ValidationAnswer(
-            step=step,
-            prompt_id=prompt.prompt_id,
-            completion=completion.text,
-            completion_ids=completion.ids,
-            finish=completion.finish,
-            extracted=score.lenient.extracted,
-            rule=score.lenient.rule,
-            status=score.lenient.status,
-            strict=score.strict.outcome,
-            lenient=score.lenient.outcome,
-        )
+        return ValidationAnswer(step=step, **graded(completion, prompt, self.asked))
 
 
 @contextmanager
