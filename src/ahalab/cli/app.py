@@ -68,7 +68,8 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
     command = context.command_path if context is not None else "ahalab"
-    return f"{message}. See: {command} --help"
+    stop = "" if message.endswith("?") else "."
+    return f"{message}{stop} See: {command} --help"
 
 
 def run() -> int:
