@@ -109,8 +109,9 @@ def test_a_wrong_cell_or_folder_is_one_clear_line(called: Called) -> None:
 def test_a_wrong_option_is_a_usage_error(called: Called, option: list[str]) -> None:
     code, _, err = called(*option)
     assert code == 2
-    assert "Error:" in err
-    assert "Traceback" not in err
+    assert err.startswith("ahalab: ")
+    assert err.endswith(" demo --help\n")
+    assert err.count("\n") == 1
 
 
 def test_a_reader_that_goes_away_ends_the_demo_quietly(study: Path, tmp_path: Path) -> None:
