@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ahalab.evaluate.backends import Batch, Side
 from ahalab.plan.load import parse_plan
 from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.reading import read_rows
+from ahalab.tasks.generation import Completion
 
 SERVER = Path(__file__).with_name("warm_server.py")
 # 12 prompts, 4 a step: an epoch is 3 steps, and the checkpoint of step 4 lies within the second.
@@ -73,6 +76,38 @@ def kinds(journal: Path) -> list[str]:
     if not journal.exists():
         return []
     return [json.loads(line)["kind"] for line in journal.read_bytes().split(b"\n")[:-1]]
+
+
+class Answerer:
+    """The backend of the evaluation, one side at a time, asked with bare token ids."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        from ahalab.evaluate.backends.transformers import TransformersBackend
+        from ahalab.tasks.render import load_tokenizer
+
+        self.backend = TransformersBackend(plan, folder, load_tokenizer(folder))
+        self.use_base()
+
+    def use_base(self) -> None:
+        self.backend.serve([Side("base")])
+
+    def use_adapter(self, folder: Path) -> None:
+        self.backend.serve([Side("adapter", folder)])
+
+    def generate(self, prompts: Sequence[tuple[int, ...]], seed: int) -> list[Completion]:
+        return self.backend.generate(batch_of(prompts, seed))[0]
+
+
+def batch_of(prompts: Sequence[tuple[int, ...]], seed: int = 0) -> Batch:
+    """Return a batch that asks with these token ids, each (T,)."""
+    asked = [
+        Prompt(
+            prompt_id=f"{n:05d}", question="?", gold="1", source="here", split="eval",
+            prompt_ids=ids, prompt_tokens=len(ids),
+        )
+        for n, ids in enumerate(prompts)
+    ]  # fmt: skip
+    return Batch(tuple((prompt, 0) for prompt in asked), seed)
 
 
 def batches_in(journal: Path) -> int:

@@ -11,29 +11,22 @@ from typing import Any
 import pytest
 
 from ahalab.errors import InputError
-from ahalab.evaluate.protocol import generation_fields
 from ahalab.records.plan import Plan
-from ahalab.store.models import end_ids, load_model, organism_folder
+from ahalab.store.models import organism_folder
 from ahalab.tasks.prepare import read_prompts
-from ahalab.tasks.render import load_tokenizer
-from lab import PLAN, SAMPLED, Trained, plan_of
+from lab import PLAN, SAMPLED, Answerer, Trained, plan_of
 
 pytest.importorskip("torch", reason="pip install 'ahalab[train]'")
 pytestmark = [pytest.mark.train, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 
 
-def make_generator(plan: Plan, folder: Path) -> Any:
-    from ahalab.evaluate.backends.transformers import Generator
-
-    tokenizer = load_tokenizer(folder)
-    model = load_model(plan.model, folder)
-    fields = generation_fields(plan, end_ids(model, tokenizer), int(tokenizer.pad_token_id))
-    return Generator(model, tokenizer, fields, threads=1)
+def make_generator(plan: Plan, folder: Path) -> Answerer:
+    return Answerer(plan, folder)
 
 
 @pytest.fixture(scope="module")
-def generator() -> Any:
+def generator() -> Answerer:
     return make_generator(plan_of(PLAN), organism_folder())
 
 
@@ -42,11 +35,11 @@ def prompts(trained: Trained) -> list[tuple[int, ...]]:
     return [p.prompt_ids for p in read_prompts(trained.paths, "eval")]
 
 
-def logits(generator: Any, prompts: list[tuple[int, ...]]) -> Any:
+def logits(generator: Answerer, prompts: list[tuple[int, ...]]) -> Any:
     import torch
 
     with torch.inference_mode():
-        return generator.model(torch.tensor([prompts[0]])).logits
+        return generator.backend.model(torch.tensor([prompts[0]])).logits
 
 
 @pytest.fixture
@@ -68,18 +61,18 @@ def edit_tensors(adapter: Path, edit: Callable[[dict[str, Any]], None]) -> None:
 
 
 def test_an_adapter_changes_the_logits_and_unloading_it_leaves_no_trace(
-    generator: Any, prompts: list[tuple[int, ...]], trained: Trained, adapter: Path
+    generator: Answerer, prompts: list[tuple[int, ...]], trained: Trained, adapter: Path
 ) -> None:
     generator.use_base()
-    before = {name: t.clone() for name, t in generator.base.state_dict().items()}
+    before = {name: t.clone() for name, t in generator.backend.base.state_dict().items()}
     base_logits, base_answers = logits(generator, prompts), generator.generate(prompts, 3)
-    generator.use_adapter(adapter, "organism")
+    generator.use_adapter(adapter)
     applied = logits(generator, prompts)
     assert (applied - base_logits).abs().max() > 1e-3
-    generator.use_adapter(trained.run("random").adapter, "organism")
+    generator.use_adapter(trained.run("random").adapter)
     assert (logits(generator, prompts) - applied).abs().max() > 1e-4
     generator.use_base()
-    after = generator.base.state_dict()
+    after = generator.backend.base.state_dict()
     assert after.keys() == before.keys()
     assert all(t.equal(before[name]) for name, t in after.items())
     assert logits(generator, prompts).equal(base_logits)
@@ -87,7 +80,7 @@ def test_an_adapter_changes_the_logits_and_unloading_it_leaves_no_trace(
 
 
 def test_an_adapter_of_zeros_answers_as_the_base(
-    generator: Any, prompts: list[tuple[int, ...]], adapter: Path
+    generator: Answerer, prompts: list[tuple[int, ...]], adapter: Path
 ) -> None:
     generator.use_base()
     base = generator.generate(prompts, 0)
@@ -98,17 +91,17 @@ def test_an_adapter_of_zeros_answers_as_the_base(
                 tensors[name] = tensors[name] * 0
 
     edit_tensors(adapter, silence)
-    generator.use_adapter(adapter, "organism")
+    generator.use_adapter(adapter)
     assert generator.generate(prompts, 0) == base
 
 
 def test_the_adapters_alpha_matters(
-    generator: Any, prompts: list[tuple[int, ...]], adapter: Path
+    generator: Answerer, prompts: list[tuple[int, ...]], adapter: Path
 ) -> None:
-    generator.use_adapter(adapter, "organism")
+    generator.use_adapter(adapter)
     as_trained = logits(generator, prompts)
     edit_config(adapter, lora_alpha=0)
-    generator.use_adapter(adapter, "organism")
+    generator.use_adapter(adapter)
     muted = logits(generator, prompts)
     generator.use_base()
     assert muted.equal(logits(generator, prompts))
@@ -160,7 +153,7 @@ def test_an_adapter_that_would_be_applied_in_part_is_refused_in_one_line(
     generator = make_generator(plan_of(PLAN), organism_folder())
     fault(adapter)
     with pytest.raises(InputError, match="adapter") as caught:
-        generator.use_adapter(adapter, "organism")
+        generator.use_adapter(adapter)
     assert "\n" not in str(caught.value)
 
 
@@ -189,7 +182,7 @@ def test_the_models_own_generation_config_reaches_no_answer(
 
 
 def test_an_answer_does_not_depend_on_its_neighbours_padding(
-    generator: Any, prompts: list[tuple[int, ...]]
+    generator: Answerer, prompts: list[tuple[int, ...]]
 ) -> None:
     generator.use_base()
     together = generator.generate(prompts, 0)
@@ -209,10 +202,10 @@ def test_sampling_depends_on_the_batchs_seed_alone(prompts: list[tuple[int, ...]
 
 
 def test_a_completion_ends_with_its_end_token_or_at_the_limit(
-    generator: Any, prompts: list[tuple[int, ...]]
+    generator: Answerer, prompts: list[tuple[int, ...]]
 ) -> None:
     for answer in generator.generate(prompts, 0):
-        ended = answer.ids[-1] in generator.end_ids
+        ended = answer.ids[-1] in generator.backend.end_ids
         assert answer.finish == ("eos" if ended else "length")
         assert ended or len(answer.ids) == 40
-        assert not any(token in generator.end_ids for token in answer.ids[:-1])
+        assert not any(token in generator.backend.end_ids for token in answer.ids[:-1])

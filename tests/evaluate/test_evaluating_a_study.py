@@ -224,3 +224,65 @@ def test_a_study_without_prompts_is_refused(tmp_path: Path, warm: WarmLab) -> No
     plan.write_text(PLAN, encoding="utf-8")
     text = refused(warm, plan, "--out", tmp_path / "results")
     assert "prompts" in text
+
+
+# Partial evaluation -------------------------------------------------------------------------------
+
+
+def test_a_partial_evaluation_draws_by_seed_is_marked_and_leaves_the_study_alone(
+    study: Trained, evaluated: StudyPaths, warm: WarmLab
+) -> None:
+    before = sorted(study.paths.root.rglob("*"))
+    text = warm.run("evaluate", study.paths.root, "--limit", 5, "--cell", "base", "--cell", PILOT)
+    assert sorted(study.paths.root.rglob("*")) == before
+    assert "PARTIAL: 5 questions" in text
+    partial = study.paths.partial(5)
+    rows = answers_of(partial.base_answers().answers)
+    order = [p.prompt_id for p in read_prompts(study.paths, "eval")]
+    asked = [row.prompt_id for row in rows]
+    assert len(set(asked)) == 5
+    assert sorted(asked) != order[:5]
+    assert protocol_of(partial.base_answers().answers).limit == 5
+    whole = {r.prompt_id: r.completion for r in answers_of(evaluated.base_answers().answers)}
+    assert {r.prompt_id: r.completion for r in rows} == {p: whole[p] for p in asked}
+    share = 100 * sum(r.strict == "correct" for r in rows) / 5
+    line = next(line for line in text.splitlines() if line.startswith("base"))
+    assert line.split()[1:3] == ["5", f"{share:.1f}"]
+
+
+@pytest.mark.parametrize("limit", [0, 12, -1])
+def test_a_partial_evaluation_of_none_or_all_is_refused(
+    evaluated: StudyPaths, warm: WarmLab, limit: int
+) -> None:
+    assert "--limit: expected 1 to 11" in refused(warm, evaluated.root, "--limit", limit)
+
+
+def test_sides_that_share_batches_answer_as_apart_and_resume_to_the_byte(
+    fresh: Callable[[str], Trained], evaluated: StudyPaths, warm: WarmLab
+) -> None:
+    study = fresh(PLAN.replace("replay: true", "cells_per_batch: 3"))
+    out = study.paths.root.parent
+    for arm in ("historical", "random"):
+        warm.run("train", study.plan_file, "--out", out, "--arm", arm, "--seed", 1)
+    cells = ("base", "arms/historical/seed-1", "arms/random/seed-1")
+    targets = [
+        study.paths.base_answers(),
+        *(study.paths.answers(c.split("/")[1], 1) for c in cells[1:]),
+    ]
+    command = warm.start("evaluate", study.paths.root)
+    command.kill_when(lambda: batches_in(journal_path(targets[2].answers)) >= 1)
+    warm.run("evaluate", study.paths.root)
+    resumed = [target.answers.read_bytes() for target in targets]
+    for target in targets:
+        for path in target.answers.parent.glob("answers.*"):
+            path.unlink()
+    warm.run("evaluate", study.paths.root)
+    assert [target.answers.read_bytes() for target in targets] == resumed
+    apart = [evaluated.base_answers(), *(evaluated.answers(c.split("/")[1], 1) for c in cells[1:])]
+    for target, alone in zip(targets, apart, strict=True):
+        texts = [
+            [(r.prompt_id, r.completion) for r in answers_of(t.answers)] for t in (target, alone)
+        ]
+        assert texts[0] == texts[1]
+    digests = tuple(protocol_of(t.answers).adapter_digest for t in targets)
+    assert [protocol_of(t.answers).companions for t in targets] == [digests] * 3

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from ahalab.errors import InputError
-from ahalab.evaluate.protocol import make_protocol
+from ahalab.evaluate.backends import BackendFacts
+from ahalab.evaluate.protocol import BatchPlan, Weights, make_protocol
 from ahalab.evaluate.resume import AnswerSet, score_pairs
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
@@ -52,9 +53,9 @@ def test_the_evaluation_asks_the_worker() -> None:
         prompt_id="p0", question="What is the root of 8?", gold=GOLD, source="here", split="eval",
         prompt_ids=(1,), prompt_tokens=1,
     )  # fmt: skip
-    weights = {"template": "t", "tokenizer": "k", "base": "b", "adapter": None}
-    how = {"generation": {}, "versions": {}, "batch_size": 2, "seed": 0}
-    protocol = make_protocol(MATH, [prompt], weights, how)  # type: ignore[arg-type]
+    facts = BackendFacts("fake", "rows", "cpu", {}, {})
+    batch = BatchPlan(size=2, cells=1, seed=0)
+    protocol = make_protocol(MATH, [prompt], Weights("t", "k", "b"), facts, batch)
     paths = StudyPaths(Path("s"))
     answers = AnswerSet(MATH, paths, paths.base_answers(), protocol, "base")
     completions = [Completion(text, (1,), "eos") for text in (RIGHT, WRONG)]

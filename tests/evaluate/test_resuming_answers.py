@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from ahalab.errors import InputError, LockedError, ProtocolError, RecordError
-from ahalab.evaluate.protocol import batch_seed, make_protocol
-from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
-from ahalab.records.answer import Answer, Protocol
+from ahalab.evaluate.backends import BackendFacts, Batch
+from ahalab.evaluate.protocol import BatchPlan, Weights, batch_seed, make_protocol, with_adapters
+from ahalab.evaluate.resume import AnswerSet, Generate, answers_finished, write_answers
+from ahalab.records.answer import Answer, Protocol, comparable_digest
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.prompt import Prompt
 from ahalab.store.layout import StudyPaths
@@ -43,37 +44,57 @@ class Stopped(Exception):  # noqa: N818 - a kill, not an error
     pass
 
 
-def fake_model(stop_after: int = 99) -> Callable[[list[tuple[int, ...]], int], list[Completion]]:
+def fake_model(stop_after: int = 99, sides: int = 1) -> Generate:
     """Answer from prompt and seed alone, as a seeded model does; stop after some batches."""
     made = 0
 
-    def generate(prompts: list[tuple[int, ...]], seed: int) -> list[Completion]:
+    def generate(batch: Batch) -> list[list[Completion]]:
         nonlocal made
         if made == stop_after:
             raise Stopped
         made += 1
-        texts = [f"seed {seed}, row {row}\u2028\n#### {len(p)}" for row, p in enumerate(prompts)]
-        return [Completion(text, (len(text), 1), "eos") for text in texts]
+        texts = [
+            f"seed {batch.seed}, row {row}\u2028\n#### {len(p.prompt_ids)}"
+            for row, (p, _) in enumerate(batch.asked)
+        ]
+        plain = [Completion(text, (len(text), 1), "eos") for text in texts]
+        return [
+            [Completion(f"side {n} {c.text}", c.ids, c.finish) if n else c for c in plain]
+            for n in range(sides)
+        ]
 
     return generate
 
 
 def answer_set(root: Path, **changed: object) -> AnswerSet:
-    weights = {"template": "t", "tokenizer": "k", "base": "b", "adapter": None}
-    how = {
-        "generation": {"do_sample": True},
-        "versions": {"torch": "1"},
-        "batch_size": 4,
-        "seed": 5,
-    }
-    protocol = make_protocol(PLAN, PROMPTS, weights, how)  # type: ignore[arg-type]
+    facts = BackendFacts("fake", "rows", "cpu", {"do_sample": True}, {"torch": "1"})
+    protocol = make_protocol(
+        PLAN, PROMPTS, Weights("t", "k", "b"), facts, BatchPlan(size=4, cells=1, seed=5)
+    )
     paths = StudyPaths(root / "results" / "s")
     return AnswerSet(PLAN, paths, paths.base_answers(), replace(protocol, **changed), "base")
 
 
+def answer_round(root: Path) -> list[AnswerSet]:
+    """Return the base and two adapters that share their batches."""
+    base = answer_set(root, cells_per_batch=3)
+    digests = [None, "one", "two"]
+    targets = [base.target, *(base.paths.answers(str(arm), 0) for arm in digests[1:])]
+    return [
+        AnswerSet(
+            PLAN,
+            base.paths,
+            target,
+            with_adapters(base.protocol, adapter, digests),
+            "adapter" if adapter else "base",
+        )
+        for target, adapter in zip(targets, digests, strict=True)
+    ]
+
+
 def write(answers: AnswerSet, stop_after: int = 99) -> list[int]:
     counts: list[int] = []
-    write_answers(answers, PROMPTS, fake_model(stop_after), counts.append)
+    write_answers([answers], PROMPTS, fake_model(stop_after), counts.append)
     return counts
 
 
@@ -224,24 +245,60 @@ def test_a_second_process_on_the_same_answers_is_refused_and_the_first_one_named
     assert write(answers) == [4, 4, 4, 2]  # a dead owner's lock is taken over
 
 
-def test_answers_finished_by_another_process_while_this_one_waited_are_left_alone(
-    tmp_path: Path, whole: AnswerSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ahalab.evaluate import resume
-
-    looks: list[AnswerSet] = []
-
-    def too_early(answers: AnswerSet) -> bool:
-        looks.append(answers)
-        return len(looks) > 1 and answers_finished(answers)
-
-    monkeypatch.setattr(resume, "answers_finished", too_early)
-    assert write(whole) == []
-
-
 def test_no_answer_stays_when_a_generator_gives_too_few(tmp_path: Path) -> None:
     answers = answer_set(tmp_path)
     model = fake_model()
     with pytest.raises(ValueError, match="shorter"):
-        write_answers(answers, PROMPTS, lambda p, s: model(p, s)[:-1], lambda count: None)
+        write_answers([answers], PROMPTS, lambda batch: [model(batch)[0][:-1]], lambda count: None)
     assert batches_in(answers.target.answers.with_name("answers.journal.jsonl")) == 0
+
+
+# Rounds -------------------------------------------------------------------------------------------
+
+
+def test_sides_that_share_batches_are_each_written_whole_and_name_their_companions(
+    tmp_path: Path,
+) -> None:
+    sets = answer_round(tmp_path)
+    counts: list[int] = []
+    write_answers(sets, PROMPTS, fake_model(sides=3), counts.append)
+    assert counts == [4] * 9 + [2] * 3
+    for number, answers in enumerate(sets):
+        assert answers_finished(answers)
+        texts = [row.completion for row in rows(answers)]
+        assert [text.startswith(f"side {number}") for text in texts] == [number > 0] * 14
+        assert answers.protocol.companions == (None, "one", "two")
+    assert len({comparable_digest(answers.protocol) for answers in sets}) == 1
+
+
+@pytest.mark.parametrize("commits", range(12))
+def test_a_round_stopped_between_two_sides_of_a_batch_ends_as_undisturbed(
+    tmp_path: Path, commits: int
+) -> None:
+    whole, sets = answer_round(tmp_path / "whole"), answer_round(tmp_path / "cut")
+    write_answers(whole, PROMPTS, fake_model(sides=3), lambda count: None)
+    left = iter(range(commits))
+
+    def stop(count: int) -> None:
+        if next(left, None) is None:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        write_answers(sets, PROMPTS, fake_model(sides=3), stop)
+    counts: list[int] = []
+    write_answers(sets, PROMPTS, fake_model(sides=3), counts.append)
+    assert len(counts) == 12 - commits - 1  # what was committed is not committed again
+    for ours, theirs in zip(sets, whole, strict=True):
+        assert ours.target.answers.read_bytes() == theirs.target.answers.read_bytes()
+
+
+def test_a_side_that_was_sealed_before_the_kill_is_left_alone(tmp_path: Path) -> None:
+    sets = answer_round(tmp_path)
+    write_answers(sets, PROMPTS, fake_model(sides=3), lambda count: None)
+    shutil.rmtree(sets[1].target.answers.parent)
+    before = [sets[n].target.answers.stat().st_mtime_ns for n in (0, 2)]
+    first = rows(sets[0])
+    write_answers(sets, PROMPTS, fake_model(sides=3), lambda count: None)
+    assert answers_finished(sets[1])
+    assert [sets[n].target.answers.stat().st_mtime_ns for n in (0, 2)] == before
+    assert rows(sets[0]) == first

@@ -119,7 +119,7 @@ def test_a_plan_is_read_from_a_file(plan_path: Path, plan: Plan) -> None:
         ("  train_prompts: 16", "  train_prompts: 0", "study.yaml:5:3: task.train_prompts: expected "),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  samples: 4", "study.yaml:15:3: evaluation.samples: expected 1 with greedy"),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  temperature: -1", "study.yaml:15:3: evaluation.temperature: "),
-        ("  max_new_tokens: 16", "  max_new_tokens: 16\n  batch_size: 48", "study.yaml:13:1: evaluation.floor_batch_size: "),
+        ("  max_new_tokens: 16", "  max_new_tokens: 16\n  batch_size: 48\n  floor_batch_size: 48", "study.yaml:16:3: evaluation.floor_batch_size: "),
         ("alpha: 0.05", "alpha: 1", "study.yaml:16:3: analysis.alpha: expected a fraction"),
         ("alpha: 0.05", "margin_points: 0", "study.yaml:16:3: analysis.margin_points: expected points above 0"),
         ("  name: arithmetic", "  name: arithmetic\n  template: 'Q'", "study.yaml:5:3: task.template: expected {question}"),

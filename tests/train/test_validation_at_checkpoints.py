@@ -23,6 +23,7 @@ from ahalab.verify.study import verify_study
 from lab import (
     PLAN,
     REPEATED,
+    Answerer,
     Command,
     Trained,
     WarmLab,
@@ -97,8 +98,6 @@ def test_training_is_the_same_to_the_byte_with_and_without_it(
 def test_the_adapter_answers_as_it_stands_and_as_the_evaluation_lets_it_answer(
     warm: WarmLab, tmp_path: Path
 ) -> None:
-    from ahalab.evaluate.pair import Evaluation
-
     text = ASKING.replace("learning_rate: 1e-4", "learning_rate: 1e-2")
     plan_file = write_plan(tmp_path, text)
     warm.run("train", plan_file, "--out", tmp_path / "results", "--arm", "historical", "--seed", 1)
@@ -106,7 +105,7 @@ def test_the_adapter_answers_as_it_stands_and_as_the_evaluation_lets_it_answer(
     rows = answers_of(paths.run("historical", 1))
     by_step = {step: [r for r in rows if r.step == step] for step in (2, 4, 6)}
     prompts = {p.prompt_id: p for p in read_prompts(paths, "validation")}
-    generator = Evaluation(plan_of(text), paths).generator
+    generator = Answerer(plan_of(text), organism_folder())
 
     def asked_again() -> list[tuple[str, tuple[int, ...], str]]:
         order = [prompts[row.prompt_id].prompt_ids for row in by_step[6]]
@@ -119,7 +118,7 @@ def test_the_adapter_answers_as_it_stands_and_as_the_evaluation_lets_it_answer(
     }
     base = asked_again()
     assert base != written[2] != written[6] != base
-    generator.use_adapter(paths.run("historical", 1).adapter, "organism")
+    generator.use_adapter(paths.run("historical", 1).adapter)
     assert asked_again() == written[6]
     for row in rows:
         score = score_answer(

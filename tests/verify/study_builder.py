@@ -375,8 +375,10 @@ def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cel
             "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT,
             "eos_token_id": [END], "pad_token_id": 0,
         },
-        dtype="float32", device="cpu, 1 threads", backend="transformers", versions=VERSIONS,
-        batch_size=evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
+        dtype="float32", device="cpu, 1 threads", backend="transformers", decoder="rows",
+        versions=VERSIONS,
+        batch_size=(evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size) or 0,
+        cells_per_batch=1, companions=(), limit=None,
         seed=evaluation.seed, samples=evaluation.samples, scorer_version=SCORER_VERSION,
     )  # fmt: skip
 

@@ -19,6 +19,8 @@ from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
 
 if TYPE_CHECKING:
+    from ahalab.evaluate.partial import PartialCount
+    from ahalab.store.layout import StudyPaths
     from ahalab.verify.checks import Check, Verification
 
 
@@ -231,6 +233,21 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         console.print(points)
     for alarm in diagnostics.alarms:
         console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
+
+
+def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:
+    """Print what a partial evaluation came to, marked as what it is."""
+    table = _table((f"PARTIAL: {limit} questions",), ("answers", "strict", "lenient"))
+    for one in counts:
+        shares = (f"{100 * right / one.answers:.1f} %" for right in (one.strict, one.lenient))
+        table.add_row(one.name, str(one.answers), *shares)
+    console = _console()
+    console.print(table)
+    console.print(
+        Text(
+            f"\nDrawn by seed; in {paths.partial(limit).root}, none of it is evidence of the study."
+        )
+    )
 
 
 def print_preflight(found: Preflight) -> None:

@@ -20,6 +20,15 @@ from ahalab.cli.options import (
 if TYPE_CHECKING:
     from ahalab.records.step import Step
 
+BatchOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Questions at once, where the plan leaves it open (default: by memory)."
+    ),
+]
+ProcessesOption = Annotated[
+    int, typer.Option(min=1, hidden=True, help="Evaluations that share this machine.")
+]
 CellOption = Annotated[
     list[str] | None,
     typer.Option("--cell", help="base, floor or arms/ARM/seed-S; may be repeated (default: all)."),
@@ -132,12 +141,19 @@ def train(
 def evaluate(
     study: StudyArgument,
     cell: CellOption = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="A partial look: so many questions, drawn by seed; no evidence."),
+    ] = None,
+    batch_size: BatchOption = None,
+    processes: ProcessesOption = 1,
     out: OutOption = RESULTS,
     quiet: QuietOption = False,
 ) -> None:
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
-    from ahalab.cli.output import say
-    from ahalab.evaluate.pair import Evaluation
+    from ahalab.cli.output import print_partial, say
+    from ahalab.evaluate.pair import Asked, Evaluation
+    from ahalab.evaluate.partial import count_partial
     from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
     from ahalab.plan.cells import answer_cells, find_cell
@@ -146,12 +162,13 @@ def evaluate(
     plan, paths = open_study(study, out)
     cells = [find_cell(plan, name) for name in cell] if cell else answer_cells(plan)
     require_train_extra()
-    stage = Evaluation(plan, paths)
-    total = len(stage.prompts) * plan.evaluation.samples * len(cells)
-    with StageProgress("evaluate", total, "answers", show=not quiet) as progress:
-        for one in cells:
-            stage.evaluate(one, progress.advance)
+    stage = Evaluation(plan, paths, Asked(limit, batch_size, processes))
+    with StageProgress("evaluate", stage.answers_of(cells), "answers", show=not quiet) as progress:
+        done = stage.evaluate(cells, progress.advance)
     stage.check_base()
+    if limit is not None:
+        print_partial([count_partial(answers) for answers in done], limit, paths)
+        return
     say(f"Evaluated {', '.join(c.name for c in cells)} in {paths.root}")
 
 
@@ -163,24 +180,27 @@ def replay(
 ) -> None:
     """Generate the answers again from saved weights. The bytes must be equal."""
     from ahalab.errors import CheckFailedError
-    from ahalab.evaluate.pair import Evaluation
+    from ahalab.evaluate.pair import Evaluation, target_of
     from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
     from ahalab.plan.cells import BASE, find_cell, training_cells
+    from ahalab.store.reading import read_bytes
     from ahalab.store.versions import require_train_extra
 
     plan, paths = open_study(study, out)
     cells = [find_cell(plan, name) for name in cell] if cell else [BASE, *training_cells(plan)]
     require_train_extra()
     stage = Evaluation(plan, paths)
-    total = len(stage.prompts) * plan.evaluation.samples * len(cells)
+    with StageProgress("replay", stage.answers_of(cells), "answers", show=not quiet) as progress:
+        again = stage.evaluate(cells, progress.advance, under="replay/")
     differing = []
-    with StageProgress("replay", total, "answers", show=not quiet) as progress:
-        for one in cells:
-            replayed = stage.replay(one, progress.advance)
-            typer.echo(f"{replayed.name}: {'equal' if replayed.equal else 'DIFFERENT'}")
-            if not replayed.equal:
-                differing.append(replayed.name)
+    for answers in again:
+        name = answers.target.name.removeprefix("replay/").removesuffix("/answers")
+        first = target_of(paths, find_cell(plan, name)).answers
+        equal = read_bytes(first) == read_bytes(answers.target.answers)
+        typer.echo(f"{name}: {'equal' if equal else 'DIFFERENT'}")
+        if not equal:
+            differing.append(name)
     stage.check_base()
     if differing:
         raise CheckFailedError(

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ahalab.errors import InputError, MissingError
-from ahalab.evaluate.protocol import generation_fields, make_protocol
+from ahalab.evaluate.backends import Backend, Side
+from ahalab.evaluate.batch_size import batch_size_of
+from ahalab.evaluate.partial import draw_partial
+from ahalab.evaluate.protocol import BatchPlan, Weights, make_protocol, with_adapters
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
-from ahalab.plan.cells import FLOOR, Cell, answer_seed
+from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
+from ahalab.plan.resolve import floor_size
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
-from ahalab.records.terms import Side
 from ahalab.store.fingerprint import adapter_fingerprint, base_fingerprint, tokenizer_fingerprint
+from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
-from ahalab.store.models import end_ids, load_model, resolve_model
-from ahalab.store.reading import read_bytes
-from ahalab.store.versions import versions
+from ahalab.store.models import resolve_model
+from ahalab.store.reading import journal_path
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.render import load_tokenizer, template_fingerprint
-
-if TYPE_CHECKING:
-    from ahalab.evaluate.backends.transformers import Generator
 
 OnBatch = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """One answer set that was generated again."""
+class Asked:
+    """What an evaluation is asked for, beyond the plan."""
 
-    name: str
-    equal: bool  # to the byte
+    limit: int | None = None  # so many questions, drawn by seed: a partial evaluation
+    batch_size: int | None = None  # where the plan leaves it open; None: by memory
+    processes: int = 1  # that share this machine's memory
 
 
 def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
@@ -46,59 +47,64 @@ def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
 
 def answers_present(paths: StudyPaths, cell: Cell, under: str = "") -> bool:
     """Say, without torch, whether a cell's answers are sealed."""
-    from ahalab.store.journal import read_journal
-    from ahalab.store.reading import journal_path
-
     return read_journal(journal_path(target_of(paths, cell, under).answers)).seal is not None
 
 
 class Evaluation:
     """The stage with its base loaded once."""
 
-    def __init__(self, plan: Plan, paths: StudyPaths) -> None:
+    def __init__(self, plan: Plan, paths: StudyPaths, asked: Asked | None = None) -> None:
+        asked = asked or Asked()
         self.plan = plan
         self.paths = paths
         self.folder = resolve_model(plan.model)
+        self.limit = asked.limit
         self.prompts = read_prompts(paths, "eval")
+        self.written = paths  # where answers go
+        if asked.limit is not None:
+            self.prompts = draw_partial(self.prompts, asked.limit, plan.evaluation.seed)
+            self.written = paths.partial(asked.limit)
         self.tokenizer = load_tokenizer(self.folder)
-        self.model = load_model(plan.model, self.folder)
-        self.base_digest = base_fingerprint(self.folder)
-        ends = end_ids(self.model, self.tokenizer)
-        self.generation = generation_fields(plan, ends, int(self.tokenizer.pad_token_id))
-        self._generator: Generator | None = None
+        self.weights = Weights(
+            template=template_fingerprint(self.tokenizer),
+            tokenizer=tokenizer_fingerprint(self.folder),
+            base=base_fingerprint(self.folder),
+        )
+        fixed = (asked.batch_size, asked.processes)
+        self.batch_size = batch_size_of(plan, self.written, self.folder, self.prompts, fixed)
 
-    @property
-    def generator(self) -> Generator:
-        """The backend, made when the first answer is needed."""
-        from ahalab.evaluate.backends.transformers import Generator
+    @cached_property
+    def backend(self) -> Backend:
+        """The backend with the base loaded."""
+        from ahalab.evaluate.backends.transformers import TransformersBackend
 
-        if self._generator is None:
-            threads = self.plan.model.threads
-            self._generator = Generator(self.model, self.tokenizer, self.generation, threads)
-        return self._generator
+        return TransformersBackend(self.plan, self.folder, self.tokenizer)
 
-    def evaluate(self, cell: Cell, on_batch: OnBatch, under: str = "") -> AnswerSet:
-        """Bring one cell's answers to completion.
+    def answers_of(self, cells: Sequence[Cell]) -> int:
+        """Return how many answers these cells come to, their rounds whole."""
+        sides = sum(len(together) for together in rounds(self.plan, cells))
+        return sides * len(self.prompts) * self.plan.evaluation.samples
+
+    def evaluate(
+        self, cells: Sequence[Cell], on_batch: OnBatch, under: str = ""
+    ) -> list[AnswerSet]:
+        """Bring the answers of these cells, and of those that share their batches, to completion.
 
         Raises:
-            InputError: The adapter is not the one that training left, or its base is another.
+            InputError: An adapter is not the one that training left, or its base is another.
             ProtocolError: Answers were begun under another protocol.
         """
-        answers = self._answer_set(cell, under)
-        if answers_finished(answers):
-            return answers
-        if cell.arm is None:
-            self.generator.use_base()
-        else:
-            self.generator.use_adapter(self._adapter(cell), self.plan.model.id)
-        write_answers(answers, self.prompts, self.generator.generate, on_batch)
-        return answers
-
-    def replay(self, cell: Cell, on_batch: OnBatch) -> Replayed:
-        """Generate a cell's answers again and compare them with the first ones, byte by byte."""
-        again = self.evaluate(cell, on_batch, under="replay/")
-        first = target_of(self.paths, cell).answers
-        return Replayed(cell.name, read_bytes(first) == read_bytes(again.target.answers))
+        done = []
+        for together in rounds(self.plan, cells):
+            if under and FLOOR in together:
+                continue
+            sets = self._answer_sets(together, under)
+            done += sets
+            if all(answers_finished(answers) for answers in sets):
+                continue
+            self.backend.serve([self._side(cell) for cell in together])
+            write_answers(sets, self.prompts, self.backend.generate, on_batch)
+        return done
 
     def check_base(self) -> None:
         """Check at the end that the base's files did not change while it answered.
@@ -107,12 +113,15 @@ class Evaluation:
             InputError: They did.
         """
         found = base_fingerprint(self.folder)
-        if found != self.base_digest:
+        if found != self.weights.base:
             raise InputError(
-                f"{self.folder}: expected the base {self.base_digest[:19]}... that the "
+                f"{self.folder}: expected the base {self.weights.base[:19]}... that the "
                 "evaluation began "
                 f"with, found {found[:19]}.... Its files changed meanwhile; evaluate again."
             )
+
+    def _side(self, cell: Cell) -> Side:
+        return Side(cell.name, None if cell.arm is None else self._adapter(cell))
 
     def _adapter(self, cell: Cell) -> Path:
         return self.paths.run(str(cell.arm), int(cell.seed or 0)).adapter
@@ -125,24 +134,28 @@ class Evaluation:
             )
         return decode_file(path.read_bytes(), RunRecord, str(path))
 
-    def _answer_set(self, cell: Cell, under: str) -> AnswerSet:
-        adapter = None if cell.arm is None else self._checked_adapter(cell)
-        weights = {
-            "template": template_fingerprint(self.tokenizer),
-            "tokenizer": tokenizer_fingerprint(self.folder),
-            "base": self.base_digest,
-            "adapter": adapter,
-        }
-        evaluation = self.plan.evaluation
-        how: dict[str, Any] = {
-            "generation": self.generation,
-            "versions": versions(),
-            "batch_size": evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
-            "seed": answer_seed(self.plan, cell),
-        }
-        protocol = make_protocol(self.plan, self.prompts, weights, how)
-        side: Side = "base" if cell.arm is None else "adapter"
-        return AnswerSet(self.plan, self.paths, target_of(self.paths, cell, under), protocol, side)
+    def _answer_sets(self, together: Sequence[Cell], under: str) -> list[AnswerSet]:
+        """Return the answer sets of a round."""
+        adapters = [None if c.arm is None else self._checked_adapter(c) for c in together]
+        evaluation, first = self.plan.evaluation, together[0]
+        floor = evaluation.floor_batch_size or floor_size(self.batch_size)
+        batch = BatchPlan(
+            size=floor if first == FLOOR else self.batch_size,
+            cells=evaluation.cells_per_batch,
+            seed=answer_seed(self.plan, first),
+            limit=self.limit,
+        )
+        shared = make_protocol(self.plan, self.prompts, self.weights, self.backend.facts, batch)
+        return [
+            AnswerSet(
+                self.plan,
+                self.written,
+                target_of(self.written, cell, under),
+                with_adapters(shared, adapter, adapters),
+                "base" if cell.arm is None else "adapter",
+            )
+            for cell, adapter in zip(together, adapters, strict=True)
+        ]
 
     def _checked_adapter(self, cell: Cell) -> str:
         """Return the adapter's fingerprint, compared with the run's record as its base is."""
@@ -151,7 +164,7 @@ class Evaluation:
         found = adapter_fingerprint(folder)
         for what, expected, actual in (
             ("adapter", record.adapter_digest, found),
-            ("base", record.base_digest, self.base_digest),
+            ("base", record.base_digest, self.weights.base),
             ("plan", record.plan_digest, digest(self.plan)),
         ):
             if expected != actual:

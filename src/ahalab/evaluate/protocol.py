@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ahalab.errors import ProtocolError
+from ahalab.evaluate.backends import BackendFacts
 from ahalab.records.answer import Protocol
 from ahalab.records.base import digest, digest_bytes, encode, to_plain
 from ahalab.records.plan import Plan
@@ -14,8 +19,6 @@ from ahalab.records.prompt import Prompt
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.tasks.generation import greedy_fields
 from ahalab.tasks.questions import scoring_task
-
-BACKEND = "transformers"
 
 
 def generation_fields(plan: Plan, end_ids: frozenset[int], pad_id: int) -> dict[str, Any]:
@@ -41,36 +44,74 @@ def batch_seed(seed: int, batch: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}|{batch}".encode()).digest()[:4], "big")
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Digests of what answers."""
+
+    template: str
+    tokenizer: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """Which rows are generated together."""
+
+    size: int  # questions at once
+    cells: int  # sides that may share a batch
+    seed: int
+    limit: int | None = None  # of a partial evaluation
+
+
 def make_protocol(
-    plan: Plan, prompts: list[Prompt], weights: dict[str, str | None], how: dict[str, Any]
+    plan: Plan, prompts: list[Prompt], weights: Weights, facts: BackendFacts, batch: BatchPlan
 ) -> Protocol:
-    """Return the protocol of one answer set.
+    """Return the protocol of an answer set of the base; adapters are added by `with_adapters`.
 
     Args:
         plan: The resolved plan.
         prompts: The evaluation prompts, in order.
-        weights: `template`, `tokenizer`, `base` and `adapter` digests.
-        how: `generation` fields, `versions`, `batch_size` and `seed`.
+        weights: What answers.
+        facts: What the backend adds.
+        batch: What is generated together.
     """
     return Protocol(
         plan_digest=digest(plan),
         answer_format=plan.answer_format,
         task=scoring_task(plan.task),
         prompts_digest=prompts_digest(prompts),
-        template_digest=str(weights["template"]),
-        tokenizer_digest=str(weights["tokenizer"]),
-        base_digest=str(weights["base"]),
-        adapter_digest=weights["adapter"],
-        generation=how["generation"],
+        template_digest=weights.template,
+        tokenizer_digest=weights.tokenizer,
+        base_digest=weights.base,
+        adapter_digest=None,
+        generation=facts.generation,
         dtype=plan.model.dtype,
-        device=f"{plan.model.device}, {plan.model.threads} threads",
-        backend=BACKEND,
-        versions=how["versions"],
-        batch_size=how["batch_size"],
-        seed=how["seed"],
+        device=facts.device,
+        backend=facts.name,
+        decoder=facts.decoder,
+        versions=facts.versions,
+        batch_size=batch.size,
+        cells_per_batch=batch.cells,
+        companions=(),
+        limit=batch.limit,
+        seed=batch.seed,
         samples=plan.evaluation.samples,
         scorer_version=SCORER_VERSION,
     )
+
+
+def with_adapters(
+    protocol: Protocol, adapter: str | None, companions: Sequence[str | None]
+) -> Protocol:
+    """Return the protocol of one side.
+
+    Args:
+        protocol: The base's, from `make_protocol`.
+        adapter: Fingerprint of the adapter that answers; None for the base.
+        companions: Those of every side in the round, itself among them.
+    """
+    shared = tuple(companions) if len(companions) > 1 else ()
+    return replace(protocol, adapter_digest=adapter, companions=shared)
 
 
 def require_same(expected: Protocol, found: Protocol, place: Path) -> None:

@@ -1,11 +1,18 @@
-"""One answer set on disk: batch by batch, resumable to the byte."""
+"""Answer sets on disk: batch by batch, resumable to the byte.
+
+The sides of a round share every batch. A batch is generated whole, also when a kill left it with
+some of its sides only: what stands is kept, what is missing is appended, and both come out of the
+same numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ahalab.errors import InputError
+from ahalab.evaluate.backends import Batch
 from ahalab.evaluate.protocol import batch_seed, require_same
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
@@ -21,7 +28,7 @@ from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.tasks.generation import Completion, batches, graded
 from ahalab.tasks.questions import asked_of
 
-Generate = Callable[[list[tuple[int, ...]], int], list[Completion]]
+Generate = Callable[[Batch], list[list[Completion]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,12 @@ class AnswerSet:
         path, name = self.target.answers, self.target.name
         return RowFile(path, "answer/1", digest(self.plan), name, broken)
 
+    @property
+    def lock(self) -> WriterLock:
+        """Held by whoever writes."""
+        name = f"{self.target.name.replace('/', '-')}.lock"
+        return WriterLock(self.paths.work / "locks" / name)
+
 
 def answers_finished(answers: AnswerSet) -> bool:
     """Say whether an answer set is complete under this very protocol.
@@ -56,40 +69,45 @@ def answers_finished(answers: AnswerSet) -> bool:
 
 
 def write_answers(
-    answers: AnswerSet,
+    round_: Sequence[AnswerSet],
     prompts: list[Prompt],
     generate: Generate,
     on_batch: Callable[[int], None],
 ) -> None:
-    """Generate, score and commit an answer set, from the first batch that is not committed.
+    """Generate, score and commit the answer sets of a round, from the first batch that one lacks.
 
     Args:
-        answers: The set.
+        round_: The sets whose rows share each batch; their protocols differ in adapters alone.
         prompts: The evaluation prompts, in order.
-        generate: From token ids of a batch and its seed to completions.
+        generate: From a batch to the completions of each set.
         on_batch: Called with the number of answers just committed.
 
     Raises:
-        ProtocolError: It was begun under another protocol.
-        LockedError: Another process writes it.
+        ProtocolError: One was begun under another protocol.
+        LockedError: Another process writes one.
         InputError: There are answers, and no protocol that tells how they came about.
     """
-    if answers_finished(answers):
-        return
-    lock = answers.paths.work / "locks" / f"{answers.target.name.replace('/', '-')}.lock"
-    with WriterLock(lock):
-        if answers_finished(answers):  # by whoever held the lock until now
+    with ExitStack() as stack:
+        for answers in round_:
+            stack.enter_context(answers.lock)
+        writers: dict[int, RowWriter[Answer]] = {}  # by place in the round; none for a finished set
+        for place, answers in enumerate(round_):
+            if not answers_finished(answers):
+                _require_protocol(answers)
+                replace_file(answers.target.protocol, encode_pretty(answers.protocol))
+                writers[place] = stack.enter_context(RowWriter[Answer](answers.file))
+        if not writers:
             return
-        _require_protocol(answers)
-        replace_file(answers.target.protocol, encode_pretty(answers.protocol))
-        plan = batches(prompts, answers.protocol.samples, answers.protocol.batch_size)
-        with RowWriter[Answer](answers.file) as writer:
-            for number in range(len(writer.state.batches), len(plan)):
-                pairs = plan[number]
-                seed = batch_seed(answers.protocol.seed, number)
-                completions = generate([prompt.prompt_ids for prompt, _ in pairs], seed)
-                writer.append(score_pairs(answers, pairs, completions))
-                on_batch(len(pairs))
+        protocol = round_[0].protocol
+        plan = batches(prompts, protocol.samples, protocol.batch_size)
+        for number in range(min(len(w.state.batches) for w in writers.values()), len(plan)):
+            asked = tuple(plan[number])
+            completions = generate(Batch(asked, batch_seed(protocol.seed, number)))
+            for place, writer in writers.items():
+                if len(writer.state.batches) == number:
+                    writer.append(score_pairs(round_[place], asked, completions[place]))
+                    on_batch(len(asked))
+        for writer in writers.values():
             writer.seal()
 
 
@@ -104,7 +122,7 @@ def _require_protocol(answers: AnswerSet) -> None:
 
 
 def score_pairs(
-    answers: AnswerSet, pairs: list[tuple[Prompt, int]], completions: list[Completion]
+    answers: AnswerSet, pairs: Sequence[tuple[Prompt, int]], completions: list[Completion]
 ) -> list[Answer]:
     """Return the rows of one batch, each scored by the evaluation scorer."""
     asked = asked_of(answers.plan.task, answers.plan.answer_format)

@@ -45,6 +45,8 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.memory import available_bytes, resident_bytes
 from ahalab.store.models import ORGANISM, end_ids, load_model, quiet_libraries, resolve_model
 from ahalab.store.reading import journal_path
+from ahalab.tasks.generation import completion_of
+from ahalab.tasks.library_loop import generate_whole
 from ahalab.tasks.prepare import DrawnPrompts, present_prompts, prompts_ready, select_questions
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.render import load_tokenizer
@@ -200,17 +202,24 @@ def _with_the_model(
 
 def _probe(plan: Plan, model: Any, tokenizer: Any, prompts: Sequence[Prompt]) -> BaseProbe:
     """Let the base answer a few training prompts as in training, and score what it writes."""
-    from ahalab.evaluate.backends.transformers import Generator
+    import torch
+    from transformers import GenerationConfig
+
     from ahalab.train.probe import training_generation
 
     ends = end_ids(model, tokenizer)
     fields = training_generation(plan, ends, int(tokenizer.pad_token_id), PROBE_SECONDS)
     few = prompts[:: max(1, len(prompts) // PROBE_PROMPTS)][:PROBE_PROMPTS]
     asked = [prompt for prompt in few for _ in range(PROBE_SAMPLES)]
-    generator = Generator(model, tokenizer, fields, plan.model.threads)
+    torch.set_num_threads(plan.model.threads)
+    torch.manual_seed(plan.seeds[0])
+    generation = GenerationConfig(**fields)
+    # What the model's own configuration sets must not reach `generate` (TRL_FACTS 6).
+    model.eval().generation_config = generation
     began = time.monotonic()
-    with quiet_libraries():
-        completions = generator.generate([p.prompt_ids for p in asked], plan.seeds[0])
+    with quiet_libraries(), torch.inference_mode():
+        written = generate_whole(model, [p.prompt_ids for p in asked], generation)
+    completions = [completion_of(row, ends, tokenizer) for row in written]
     seconds = time.monotonic() - began
     limit = int(plan.grpo["max_completion_length"])
     unended = [c for c in completions if c.finish == "length"]

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from ahalab.analyze.compare import analyze
 from ahalab.errors import CheckFailedError
+from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
 from ahalab.pipeline.training_progress import TrainingProgress
 from ahalab.pipeline.watch import Watch
 from ahalab.pipeline.workers import Job, run_jobs
-from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, training_cells
+from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, rounds, training_cells
 from ahalab.records.base import digest
 from ahalab.records.comparison import Comparison
 from ahalab.records.plan import Plan
@@ -154,27 +155,43 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
 
     for stage in ("evaluate", "replay"):
         todo = [
-            cell for s, cell in cells if s == stage and not answers_present(paths, cell, under(s))
+            together
+            for together in rounds(plan, [cell for s, cell in cells if s == stage])
+            if not all(answers_present(paths, cell, under(stage)) for cell in together)
         ]
         if not todo:
             continue
         require_train_extra()
+        side_by_side = min(jobs, len(todo))
         work = [
-            Job(
-                f"{stage} {number + 1}",
-                (
-                    stage,
-                    str(paths.root),
-                    *(part for cell in todo[number::jobs] for part in ("--cell", cell.name)),
-                    "--quiet",
-                ),
-                paths.work / "logs" / f"{stage}-{number}.log",
-                plan.model.threads,
-            )
-            for number in range(min(jobs, len(todo)))
+            _evaluation_job(plan, paths, stage, todo[number::side_by_side], side_by_side)
+            for number in range(side_by_side)
         ]
         with StageProgress(stage, total, "answers", done()) as progress:
             run_jobs(work, jobs, lambda: progress.update(done()))
+
+
+def _evaluation_job(
+    plan: Plan, paths: StudyPaths, stage: str, todo: list[tuple[Cell, ...]], side_by_side: int
+) -> Job:
+    """Return the command that evaluates or replays some rounds, by the first cell of each."""
+    cells = [part for together in todo for part in ("--cell", together[0].name)]
+    size = _batch_size(plan, paths, side_by_side) if stage == "evaluate" else ()
+    name = f"{stage}-{todo[0][0].name.replace('/', '-')}"
+    return Job(
+        name,
+        (stage, str(paths.root), *cells, *size, "--quiet"),
+        paths.work / "logs" / f"{name}.log",
+        plan.model.threads,
+    )
+
+
+def _batch_size(plan: Plan, paths: StudyPaths, side_by_side: int) -> tuple[str, ...]:
+    """Return the option that gives every process one batch size, where the plan leaves it open."""
+    if plan.evaluation.batch_size is not None:
+        return ()
+    folder, prompts = resolve_model(plan.model), read_prompts(paths, "eval")
+    return "--batch-size", str(batch_size_of(plan, paths, folder, prompts, (None, side_by_side)))
 
 
 def _require_equal_replays(plan: Plan, paths: StudyPaths) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ahalab.errors import InputError
@@ -41,6 +42,20 @@ def pilot_of(plan: Plan, cell: Cell) -> Cell | None:
 def answer_cells(plan: Plan) -> list[Cell]:
     """Return every answer set of the plan: the base, its noise floor, and each adapter."""
     return [BASE, FLOOR, *training_cells(plan)]
+
+
+def rounds(plan: Plan, cells: Sequence[Cell]) -> list[tuple[Cell, ...]]:
+    """Return the answer sets that share their batches, each round whole.
+
+    Args:
+        plan: The plan; its order and `cells_per_batch` fix the rounds, the floor stands alone.
+        cells: What is wanted; a round is returned when it holds one of these.
+    """
+    size = plan.evaluation.cells_per_batch
+    together = [BASE, *training_cells(plan)]
+    every = [(FLOOR,), *(tuple(together[at : at + size]) for at in range(0, len(together), size))]
+    every[:2] = every[1::-1]  # the base first: its protocol is the measure of every other
+    return [found for found in every if any(cell in found for cell in cells)]
 
 
 def answer_seed(plan: Plan, cell: Cell) -> int:

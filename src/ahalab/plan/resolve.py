@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ahalab.errors import PlanError
 from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words
 from ahalab.records.base import to_plain
-from ahalab.records.plan import ArmSpec, Plan, ValidationSpec
+from ahalab.records.plan import ArmSpec, EvaluationSpec, Plan, ValidationSpec
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
 from ahalab.scoring.attacks import ATTACKS
@@ -80,6 +80,7 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
     _check_evaluation(plan)
+    plan = replace(plan, evaluation=_with_floor(plan.evaluation))
     validation = _resolve_validation(plan)
     grpo = _resolve_grpo(plan)
     _check_stop_on(plan)
@@ -273,13 +274,14 @@ def _check_evaluation(plan: Plan) -> None:
         ("evaluation.max_new_tokens", evaluation.max_new_tokens),
         ("evaluation.batch_size", evaluation.batch_size),
         ("evaluation.floor_batch_size", evaluation.floor_batch_size),
+        ("evaluation.cells_per_batch", evaluation.cells_per_batch),
         ("evaluation.samples", evaluation.samples),
         ("task.train_prompts", plan.task.train_prompts),
         ("task.eval_prompts", plan.task.eval_prompts),
         ("model.threads", plan.model.threads),
         ("training.processes", plan.training.processes),
     ):
-        if value < 1:
+        if value is not None and value < 1:
             raise PlanError(f"{key}: expected a number from 1 on, found {value}.")
     if evaluation.temperature == 0 and evaluation.samples > 1:
         raise PlanError(
@@ -288,7 +290,12 @@ def _check_evaluation(plan: Plan) -> None:
         )
     if evaluation.temperature < 0 or not 0 < evaluation.top_p <= 1:
         raise PlanError("evaluation.temperature: expected temperature >= 0 and top_p in (0, 1].")
-    if evaluation.floor_batch_size == evaluation.batch_size:
+    if evaluation.batch_size is None and evaluation.floor_batch_size is not None:
+        raise PlanError(
+            "evaluation.floor_batch_size: expected none while batch_size is chosen by memory, "
+            f"found {evaluation.floor_batch_size}. Give both, or neither."
+        )
+    if None is not evaluation.floor_batch_size == evaluation.batch_size:
         raise PlanError(
             "evaluation.floor_batch_size: expected another value than batch_size; the noise "
             "floor is "
@@ -304,6 +311,18 @@ def _check_evaluation(plan: Plan) -> None:
         )
     if "{question}" not in plan.task.template:
         raise PlanError("task.template: expected {question} in the template, found none.")
+
+
+def _with_floor(evaluation: EvaluationSpec) -> EvaluationSpec:
+    size, floor = evaluation.batch_size, evaluation.floor_batch_size
+    if size is None or floor is not None:
+        return evaluation
+    return replace(evaluation, floor_batch_size=floor_size(size))
+
+
+def floor_size(batch_size: int) -> int:
+    """Return the questions per batch of the noise floor, where the plan leaves it open."""
+    return max(1, batch_size * 3 // 4) if batch_size > 1 else 2
 
 
 def _resolve_validation(plan: Plan) -> ValidationSpec | UnsetType:

@@ -13,7 +13,7 @@ from ahalab.records.terms import Finish, Outcome, Side
 class Protocol(Record, frozen=True, kw_only=True):
     """All that fixes how answers are produced and scored."""
 
-    schema: Literal["ahalab.protocol/1"] = "ahalab.protocol/1"
+    schema: Literal["ahalab.protocol/2"] = "ahalab.protocol/2"
     plan_digest: str
     answer_format: str
     task: str
@@ -26,17 +26,26 @@ class Protocol(Record, frozen=True, kw_only=True):
     dtype: str
     device: str
     backend: str
+    decoder: str  # `rows`: finished rows leave the batch; `generate`: the library's own loop
     versions: dict[str, str]
-    batch_size: int
+    batch_size: int  # questions put to each side at once
+    cells_per_batch: int  # sides that may share a batch
+    companions: tuple[str | None, ...]  # adapters of the sides that shared each batch, in order
+    limit: int | None  # questions drawn for a partial evaluation; None: all of them
     seed: int
     samples: int
     scorer_version: str
     adapter_mode: Literal["unmerged"] = "unmerged"
 
 
+def without_adapter(protocol: Protocol) -> Protocol:
+    """Return a protocol without the adapters: what two answer sets must share to be compared."""
+    return replace(protocol, adapter_digest=None, companions=())
+
+
 def comparable_digest(protocol: Protocol) -> str:
     """Return the digest of everything but the adapter: equal digests may be compared."""
-    return digest_bytes(encode(replace(protocol, adapter_digest=None)))
+    return digest_bytes(encode(without_adapter(protocol)))
 
 
 class Answer(Record, frozen=True, kw_only=True):

@@ -64,8 +64,10 @@ class EvaluationSpec(Record, frozen=True, kw_only=True):
     """How base and adapters answer the evaluation questions."""
 
     max_new_tokens: int
-    batch_size: int = 64
-    floor_batch_size: int = 48  # the base's second batch plan, which measures the noise floor
+    batch_size: int | None = None  # questions at once; None: by memory, then frozen in the protocol
+    floor_batch_size: int | None = None  # the base's second batch plan, which measures the noise
+    # floor; None: three quarters of the first
+    cells_per_batch: int = 1  # sides (base, adapters) whose rows share a batch, in the plan's order
     temperature: float = 0.0  # 0: greedy
     top_p: float = 1.0
     samples: int = 1  # answers per question

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ahalab.plan.resolve import floor_size
 from ahalab.records.run import Alarm, RunRecord
 from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table
@@ -159,9 +160,12 @@ def _evaluation(study: Study) -> str:
     backend = f"{p.backend}, {p.device}, {p.dtype}, " if p else ""
     how = "greedy" if e.temperature == 0 else f"temperature {e.temperature:g}, top-p {e.top_p:g}"
     answers = "one answer" if e.samples == 1 else f"{e.samples} answers"
+    size = e.batch_size or (p.batch_size if p else None)
+    batches = "batches by memory" if size is None else f"batches of {size}"
+    floor = e.floor_batch_size or (size and floor_size(size))
     return (
         f"{backend}{how}, {answers} per question, at most {e.max_new_tokens} tokens, "
-        f"batches of {e.batch_size} (floor: {e.floor_batch_size}), "
+        f"{batches} (floor: {floor or UNKNOWN}), "
         f"answer format {study.plan.answer_format}"
     )
 

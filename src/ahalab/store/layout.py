@@ -121,6 +121,10 @@ class StudyPaths:
         """The base's answers under the second batch plan."""
         return AnswerPaths(self.root / "base/floor.jsonl", "base/floor")
 
+    def partial(self, limit: int) -> StudyPaths:
+        """Return where the answers of a partial evaluation lie: among the working files."""
+        return StudyPaths(self.work / f"partial-{limit}")
+
     @property
     def comparison(self) -> Path:
         """Verdicts."""

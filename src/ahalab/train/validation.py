@@ -23,8 +23,8 @@ from ahalab.tasks.generation import (
     completion_of,
     graded,
     greedy_fields,
-    padded,
 )
+from ahalab.tasks.library_loop import generate_whole
 from ahalab.tasks.questions import asked_of
 from ahalab.train.ranks import Ranks
 
@@ -73,14 +73,7 @@ class Validator:
         self.ranks.wait()  # the others go on when the first one does
 
     def _generate(self, model: Any, prompts: list[Prompt]) -> list[Completion]:
-        rows, marks = padded([p.prompt_ids for p in prompts], self.generation.pad_token_id)
-        ids = torch.tensor(rows, device=model.device)  # (B, T)
-        output = model.generate(
-            input_ids=ids,
-            attention_mask=torch.tensor(marks, device=model.device),
-            generation_config=self.generation,
-        )
-        written = output[:, ids.shape[1] :].tolist()
+        written = generate_whole(model, [p.prompt_ids for p in prompts], self.generation)
         return [completion_of(row, self.end_ids, self.tokenizer) for row in written]
 
     def _answer(self, step: int, prompt: Prompt, completion: Completion) -> ValidationAnswer:

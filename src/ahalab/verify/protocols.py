@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed
+from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed, rounds
 from ahalab.records.answer import Protocol
 from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
@@ -60,7 +60,7 @@ def check_protocols(study: Study) -> None:
                 if protocol is not None:
                     path = answer_paths(study.paths, cell, under).protocol
                     _check_plan(study, plan, path, protocol, cell)
-                    _check_equal(study, path, protocol, base, cell)
+                    _check_equal(study, (path, under), protocol, base, cell)
                     _check_run(study, path, protocol, cell)
     study.ledger.close(("protocol", "prompt.hash", "base.pin", "base.here", "adapter.fp"))
 
@@ -75,7 +75,8 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
         "task": scoring_task(plan.task),
         "dtype": plan.model.dtype,
         "device": f"{plan.model.device}, {plan.model.threads} threads",
-        "batch_size": evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size,
+        "cells_per_batch": evaluation.cells_per_batch,
+        "limit": None,
         "seed": answer_seed(plan, cell),
         "samples": evaluation.samples,
     }
@@ -88,6 +89,9 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
         "top_k": 0,
         "repetition_penalty": 1.0,
     }
+    size = evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size
+    if size is not None:  # else chosen by memory, and one for all but the floor
+        expected["batch_size"] = size
     tally = study.ledger["protocol"]
     for key, value in expected.items():
         tally.expect(name, None, key, value, getattr(protocol, key))
@@ -100,14 +104,20 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
 
 
 def _check_equal(
-    study: Study, path: Path, protocol: Protocol, base: Protocol | None, cell: Cell
+    study: Study, placed: tuple[Path, str], protocol: Protocol, base: Protocol | None, cell: Cell
 ) -> None:
     """Compare with the base's: only the adapter, and the floor's batch plan, may differ."""
+    path, under = placed
     name = study.relative(path)
     if base is None:
         study.ledger["protocol"].not_checked("the base's protocol could not be read")
         return
-    expected = replace(base, adapter_digest=protocol.adapter_digest)
+    companions = _companions(study, cell, under)
+    expected = replace(
+        base,
+        adapter_digest=protocol.adapter_digest,
+        companions=protocol.companions if companions is None else companions,
+    )
     if cell == FLOOR:
         expected = replace(expected, batch_size=protocol.batch_size, seed=protocol.seed)
     wrong = list(differences(to_plain(expected), to_plain(protocol), 0.0))
@@ -115,6 +125,17 @@ def _check_equal(
         check = OWN_CHECK.get(field, "protocol")
         study.ledger[check].fail(name, None, f"{field} as in the base's protocol: {ours}", theirs)
     study.ledger["protocol"].passed(0 if wrong else 1)
+
+
+def _companions(study: Study, cell: Cell, under: str) -> tuple[str | None, ...] | None:
+    """Return the adapters whose rows share a cell's batches; None where a protocol is missing."""
+    together = rounds(study.plan, [cell])[0] if study.plan else ()
+    if len(together) <= 1:
+        return ()
+    protocols = [protocol_of(study, other, under) for other in together]
+    if any(protocol is None for protocol in protocols):
+        return None
+    return tuple(protocol.adapter_digest for protocol in protocols if protocol)
 
 
 def _check_run(study: Study, path: Path, protocol: Protocol, cell: Cell) -> None:

@@ -1,1 +1,54 @@
-"""What generates answers: transformers now; every backend hands over `Completion`s."""
+"""What generates answers: a backend serves the sides of a round and hands over `Completion`s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ahalab.records.prompt import Prompt
+from ahalab.tasks.generation import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Who answers: the base, or the base with an adapter on top of it."""
+
+    name: str  # of its cell
+    adapter: Path | None = None  # folder of the adapter; None: the base
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is generated at once: the same questions, put to every side of a round."""
+
+    asked: tuple[tuple[Prompt, int], ...]  # (prompt, sample), B of them
+    seed: int  # decides sampling, nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFacts:
+    """What a backend adds to the protocol."""
+
+    name: str
+    decoder: str  # how it decodes; see `Protocol.decoder`
+    device: str
+    generation: dict[str, Any]  # every generation field, those included that a model could slip in
+    versions: dict[str, str]
+
+
+class Backend(Protocol):
+    """One way to generate."""
+
+    facts: BackendFacts
+
+    def serve(self, sides: Sequence[Side]) -> None:
+        """Make these sides ready to answer, and no other.
+
+        Raises:
+            InputError: An adapter is not one of this base.
+        """
+
+    def generate(self, batch: Batch) -> list[list[Completion]]:
+        """Return one completion per side and question, in the order of `serve` and of the batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,72 +10,98 @@ import torch
 from transformers import GenerationConfig
 
 from ahalab.errors import InputError
+from ahalab.evaluate.backends import BackendFacts, Batch, Side
+from ahalab.evaluate.backends.decoding import Row, can_release_rows, decode
+from ahalab.evaluate.protocol import generation_fields
+from ahalab.records.plan import Plan
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS, read_adapter_config
-from ahalab.store.models import quiet_libraries
+from ahalab.store.models import end_ids, load_model, quiet_libraries
 from ahalab.store.safetensors import tensor_entries
-from ahalab.tasks.generation import Completion, completion_of, padded
+from ahalab.store.versions import versions
+from ahalab.tasks.generation import Completion, completion_of
+from ahalab.tasks.library_loop import generate_whole
 
-ADAPTER = "measured"  # name of the adapter that answers
+NAME = "transformers"
 
 
-class Generator:
-    """A base model, and at most one adapter at a time on top of it."""
+class TransformersBackend:
+    """A base model, and the adapters of the sides that it serves."""
 
-    def __init__(
-        self, model: Any, tokenizer: Any, generation: dict[str, Any], threads: int
-    ) -> None:
-        torch.set_num_threads(threads)
-        self.base = model.eval()
+    def __init__(self, plan: Plan, folder: Path, tokenizer: Any) -> None:
+        torch.set_num_threads(plan.model.threads)
+        self.model_id = plan.model.id
+        self.base = load_model(plan.model, folder).eval()
         self.model = self.base
         self.tokenizer = tokenizer
-        self.generation = GenerationConfig(**generation)
+        self.end_ids = end_ids(self.base, tokenizer)
+        fields = generation_fields(plan, self.end_ids, int(tokenizer.pad_token_id))
+        self.generation = GenerationConfig(**fields)
         # What the model's own configuration sets must not reach `generate` (TRL_FACTS 6).
         self.base.generation_config = self.generation
-        self.end_ids = frozenset(generation["eos_token_id"])
+        self.sides: tuple[Side, ...] = ()
+        self.names: list[str | None] = []  # PEFT's name of each side's adapter
+        self.facts = BackendFacts(
+            name=NAME,
+            decoder="rows" if can_release_rows(self.base) else "generate",
+            device=f"{plan.model.device}, {plan.model.threads} threads",
+            generation=fields,
+            versions=versions(),
+        )
 
-    def use_base(self) -> None:
-        """Let the base answer, every adapter removed."""
+    def serve(self, sides: Sequence[Side]) -> None:
+        """Put the adapters of these sides on the base, and take every other one off.
+
+        Raises:
+            InputError: One was made for another base, or its tensors are not those that the base
+                expects.
+        """
         if self.model is not self.base:
             self.base = self.model.unload()
             self.model = self.base
+        self.sides = tuple(sides)
+        self.names = [None if s.adapter is None else f"side{n}" for n, s in enumerate(sides)]
+        for side, name in zip(sides, self.names, strict=True):
+            if side.adapter is not None and name is not None:
+                self._attach(side.adapter, name)
+        if len(sides) == 1:  # then the one adapter is simply active
+            self.names = [None]
+        self.model.eval()
 
-    def use_adapter(self, folder: Path, model_id: str) -> None:
-        """Let an adapter answer.
-
-        Raises:
-            InputError: It was made for another base, or its tensors are not those the base expects.
-        """
+    def _attach(self, folder: Path, name: str) -> None:
         from peft import PeftModel
 
-        self.use_base()
         config = read_adapter_config(folder)
-        if config.get("base_model_name_or_path") != model_id:
+        if config.get("base_model_name_or_path") != self.model_id:
             raise InputError(
-                f"{folder}: expected an adapter for {model_id}, found one for "
+                f"{folder}: expected an adapter for {self.model_id}, found one for "
                 f"{config.get('base_model_name_or_path')}."
             )
         saved = {e.name: e.shape for e in tensor_entries(folder / ADAPTER_WEIGHTS)}
         try:
             with quiet_libraries():  # missing keys are an error below, not a warning
-                self.model = PeftModel.from_pretrained(self.base, str(folder), adapter_name=ADAPTER)
+                if self.model is self.base:
+                    self.model = PeftModel.from_pretrained(
+                        self.base, str(folder), adapter_name=name
+                    )
+                else:
+                    self.model.load_adapter(str(folder), adapter_name=name)
         except (RuntimeError, ValueError) as error:  # shapes that do not fit
             raise InputError(
-                f"{folder}: expected an adapter that fits {model_id}, found: "
+                f"{folder}: expected an adapter that fits {self.model_id}, found: "
                 f"{' '.join(str(error).split())[:200]}"
             ) from error
-        self.model.eval()
-        self._check_keys(folder, saved)
+        self._check_keys(folder, name, saved)
 
-    def _check_keys(self, folder: Path, saved: dict[str, tuple[int, ...]]) -> None:
+    def _check_keys(self, folder: Path, name: str, saved: dict[str, tuple[int, ...]]) -> None:
         """Compare the file's tensors with those the wrapped model holds: PEFT only warns."""
         from peft import get_peft_model_state_dict
 
         # Not told whether to list embeddings, PEFT asks the hub about the base's name.
-        embeddings = any(".lora_" not in name for name in saved)
+        embeddings = any(".lora_" not in tensor for tensor in saved)
         state = get_peft_model_state_dict(
-            self.model, adapter_name=ADAPTER, save_embedding_layers=embeddings
+            self.model, adapter_name=name, save_embedding_layers=embeddings
         )
-        held = {name: tuple(tensor.shape) for name, tensor in state.items()}
+        held = {tensor: tuple(values.shape) for tensor, values in state.items()}
         if held != saved:
             odd = sorted(set(held.items()) ^ set(saved.items()))
             raise InputError(
@@ -83,27 +110,25 @@ class Generator:
                 f"first difference: {odd[0][0]} {odd[0][1]}. The adapter would be applied in part."
             )
 
-    @torch.inference_mode()
-    def generate(self, prompts: list[tuple[int, ...]], seed: int) -> list[Completion]:
-        """Answer one batch of prompts.
-
-        Args:
-            prompts: Token ids per prompt, each of shape (T_i,).
-            seed: Seed of this batch; decides sampling, nothing else.
+    def generate(self, batch: Batch) -> list[list[Completion]]:
+        """Answer one batch; rows of every side share each forward pass.
 
         Returns:
-            One completion per prompt, in order.
+            One list per side, one completion per question.
         """
-        rows, marks = padded(prompts, self.generation.pad_token_id)
-        ids, mask = torch.tensor(rows), torch.tensor(marks)  # (B, T)
+        prompts = [prompt.prompt_ids for prompt, _ in batch.asked]
+        rows = [Row(ids, n, name) for name in self.names for n, ids in enumerate(prompts)]
+        if self.facts.decoder == "rows":
+            written = decode(self.model, rows, self.generation, batch.seed)
+        else:
+            written = self._generate_whole(rows, batch.seed)
+        done = [completion_of(ids, self.end_ids, self.tokenizer) for ids in written]
+        return [done[at : at + len(prompts)] for at in range(0, len(done), len(prompts))]
+
+    @torch.inference_mode()
+    def _generate_whole(self, rows: list[Row], seed: int) -> list[list[int]]:
+        """Let the library decode: for models whose state is more than keys and values."""
+        names = [row.adapter or "__base__" for row in rows]
+        mixed = {"adapter_names": names} if any(row.adapter for row in rows) else {}
         torch.manual_seed(seed)
-        device = self.base.device
-        output = self.model.generate(
-            input_ids=ids.to(device),
-            attention_mask=mask.to(device),
-            generation_config=self.generation,
-        )
-        return [
-            completion_of(row, self.end_ids, self.tokenizer)
-            for row in output[:, ids.shape[1] :].tolist()
-        ]
+        return generate_whole(self.model, [row.prompt for row in rows], self.generation, **mixed)
