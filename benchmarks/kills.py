@@ -1,8 +1,9 @@
 """A run killed at every write, fsync and rename, and at random instants, then resumed: same bytes?
 
-Run as `python -m benchmarks.kills [--every 1] [--random 60]`. Each training is a fork of one
-process that has imported everything, and each kill is a SIGKILL. Faults are injected at our own
-writes: the n-th `os.write` puts half of its bytes on the disk and dies, the n-th `os.fsync` or
+Run as `python -m benchmarks.kills [--stage train|greedy|sampled] [--every 1] [--random 60]`:
+training, or the evaluation of base, floor and an adapter, greedy or sampled. Each run is a fork of
+one process that has imported everything, and each kill is a SIGKILL. Faults are injected at our
+own writes: the n-th `os.write` puts half of its bytes on the disk and dies, the n-th `os.fsync` or
 `os.replace` dies before it, and once more after it.
 """
 
@@ -39,17 +40,51 @@ grpo:
   learning_rate: 1e-4
   save_steps: 2
 lora: {r: 4}
-evaluation: {max_new_tokens: 40}
+evaluation: {max_new_tokens: 40, batch_size: 3, cells_per_batch: 2%s}
 """
-RUN = "results/killed/arms/historical/seed-1"
-# What must repeat to the byte; journals, clocks and run.json (attempts, times) differ.
-REPEATED = (
-    "rollouts.jsonl",
-    "steps.jsonl",
-    "diagnostics.json",
-    "adapter/adapter_model.safetensors",
-    "adapter/adapter_config.json",
+STUDY = "results/killed"
+RUN = f"{STUDY}/arms/historical/seed-1"
+CELLS = ("--cell", "base", "--cell", "floor")  # the adapter shares the base's batches
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is killed."""
+
+    sampling: str  # keys of the plan's evaluation
+    arguments: tuple[str, ...]  # of our command
+    repeated: tuple[str, ...]  # must repeat to the byte; journals, clocks and run.json differ
+    trained: bool = True  # it begins with a trained study
+
+
+TRAIN = ("train", "study.yaml", "--out", "results", "--arm", "historical", "--seed", "1")
+TRAINING = Stage(
+    "",
+    TRAIN,
+    tuple(
+        f"{RUN}/{name}"
+        for name in (
+            "rollouts.jsonl",
+            "steps.jsonl",
+            "diagnostics.json",
+            "adapter/adapter_model.safetensors",
+            "adapter/adapter_config.json",
+        )
+    ),
+    trained=False,
 )
+ANSWERS = tuple(
+    f"{STUDY}/{name}"
+    for side in ("base/answers", "base/floor", "arms/historical/seed-1/answers")
+    for name in (f"{side}.jsonl", f"{side}.protocol.json")
+)
+STAGES = {
+    "train": TRAINING,
+    "greedy": Stage("", ("evaluate", STUDY, *CELLS), ANSWERS),
+    "sampled": Stage(
+        ", temperature: 0.8, samples: 2, seed: 5", ("evaluate", STUDY, *CELLS), ANSWERS
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -95,8 +130,8 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def start(folder: Path, faults: Faults | None = None) -> int:
-    """Start a training in a fork; return its process id."""
+def start(folder: Path, arguments: tuple[str, ...], faults: Faults | None = None) -> int:
+    """Start our command in a fork; return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -108,8 +143,7 @@ def start(folder: Path, faults: Faults | None = None) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.chdir(folder)
-        sys.argv = ["ahalab", "train", "study.yaml", "--out", "results"]
-        sys.argv += ["--arm", "historical", "--seed", "1", "--quiet"]
+        sys.argv = ["ahalab", *arguments, "--quiet"]
         if faults is not None:
             faults.install()
         code = main()
@@ -124,25 +158,40 @@ def wait(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Return what must repeat."""
-    return {name: (folder / RUN / name).read_bytes() for name in REPEATED}
+class Runs:
+    """Runs of one stage, each in a folder of its own that begins alike."""
 
+    def __init__(self, stage: Stage, folder: Path) -> None:
+        self.stage, self.folder = stage, folder
+        self.begin = folder / "begin"
+        self.begin.mkdir()
+        (self.begin / "study.yaml").write_text(PLAN % stage.sampling, "utf-8")
+        if stage.trained and wait(start(self.begin, TRAIN)) != 0:
+            raise SystemExit((self.begin / "log").read_text("utf-8"))
+        if wait(start(self.fresh("whole"), stage.arguments, Faults(None))) != 0:
+            raise SystemExit((folder / "whole" / "log").read_text("utf-8"))
+        self.expected = self._bytes(folder / "whole")
+        again, began = self.fresh("again"), time.monotonic()
+        if faults := self.resumed(again, "undisturbed, again"):
+            raise SystemExit("\n".join(faults))
+        self.seconds = time.monotonic() - began
+        self.events = int((folder / "whole" / "events").read_text("ascii"))
 
-def fresh(folder: Path) -> Path:
-    """Return an empty folder with the plan in it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "study.yaml").write_text(PLAN, "utf-8")
-    return folder
+    def fresh(self, name: str = "faulty") -> Path:
+        """Return a folder as the stage finds it."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        return Path(shutil.copytree(self.begin, self.folder / name))
 
+    def resumed(self, where: Path, name: str) -> list[str]:
+        """Resume a killed run to its end and return what differs."""
+        code = wait(start(where, self.stage.arguments))
+        if code != 0:
+            return [f"{name}: exit code {code}: {(where / 'log').read_text('utf-8')[-300:]}"]
+        found = self._bytes(where)
+        return [f"{name}: {n}" for n, b in found.items() if b != self.expected[n]]
 
-def resumed(folder: Path, expected: dict[str, bytes], name: str) -> list[str]:
-    """Resume a killed training to its end and return what differs."""
-    code = wait(start(folder))
-    if code != 0:
-        return [f"{name}: exit code {code}: {(folder / 'log').read_text('utf-8')[-300:]}"]
-    return [f"{name}: {n}" for n, b in bytes_of(folder).items() if b != expected[n]]
+    def _bytes(self, where: Path) -> dict[str, bytes]:
+        return {name: (where / name).read_bytes() for name in self.stage.repeated}
 
 
 def main() -> None:
@@ -152,6 +201,7 @@ def main() -> None:
         "--every", type=at_least_one, default=1, help="kill at each N-th event only"
     )
     parser.add_argument("--random", type=int, default=60, help="kills at random instants")
+    parser.add_argument("--stage", choices=sorted(STAGES), default="train")
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import datasets  # noqa: F401 - imported once, before the forks
@@ -159,39 +209,37 @@ def main() -> None:
     import trl
 
     _ = trl.GRPOTrainer
+    stage = STAGES[options.stage]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        began = time.monotonic()
-        if wait(start(fresh(folder / "whole"), Faults(None))) != 0:
-            raise SystemExit((folder / "whole" / "log").read_text("utf-8"))
-        seconds = time.monotonic() - began
-        expected = bytes_of(folder / "whole")
-        events = int((folder / "whole" / "events").read_text("ascii"))
+        runs = Runs(stage, Path(name))
         wrong, injected, late = [], 0, 0
-        for at in range(1, events + 1, options.every):
+        for at in range(1, runs.events + 1, options.every):
             for after in (False, True):
-                where = fresh(folder / "faulty")
-                if wait(start(where, Faults(at, after))) != -signal.SIGKILL:
+                where = runs.fresh()
+                if wait(start(where, stage.arguments, Faults(at, after))) != -signal.SIGKILL:
                     wrong.append(f"event {at}: it was not killed")
                 injected += 1
-                wrong += resumed(where, expected, f"event {at}{' after' * after}")
-            print(f"event {at}/{events}: {len(wrong)} differences", file=sys.stderr, flush=True)
+                wrong += runs.resumed(where, f"event {at}{' after' * after}")
+            print(
+                f"event {at}/{runs.events}: {len(wrong)} differences", file=sys.stderr, flush=True
+            )
         dice = random.Random(1)  # noqa: S311 - which instants, no secret
         for number in range(options.random):
-            where = fresh(folder / "faulty")
-            pid = start(where)
-            time.sleep(dice.uniform(0.0, seconds))
+            where = runs.fresh()
+            pid = start(where, stage.arguments)
+            time.sleep(dice.uniform(0.0, runs.seconds))
             os.kill(pid, signal.SIGKILL)
             late += wait(pid) == 0
-            wrong += resumed(where, expected, f"random kill {number}")
+            wrong += runs.resumed(where, f"random kill {number}")
             print(f"kill {number + 1}/{options.random}", file=sys.stderr, flush=True)
+    events = runs.events
     for line in wrong:
         print(line)
     figures = {
-        "events": events, "injected": injected, "random": options.random,
+        "stage": options.stage, "events": events, "injected": injected, "random": options.random,
         "ended_before_the_kill": late, "differences": len(wrong),
     }  # fmt: skip
-    print(f"{injected} kills at the {events} writes, fsyncs and renames of a run of 4 steps")
+    print(f"{injected} kills at the {events} writes, fsyncs and renames of {options.stage}")
     print(f"{options.random} kills at random instants, {late} of them after the end")
     print(f"{len(wrong)} ends that differ from the undisturbed run")
     print(json.dumps(figures))
