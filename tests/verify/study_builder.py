@@ -13,7 +13,15 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from ahalab.analyze.compare import analyze
-from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, pilot_of, training_cells
+from ahalab.plan.cells import (
+    BASE,
+    FLOOR,
+    Cell,
+    answer_cells,
+    answer_seed,
+    pilot_of,
+    training_cells,
+)
 from ahalab.plan.load import dump_plan, parse_plan
 from ahalab.plan.schedule import checkpoint_steps, expected_rollouts, prompts_asked
 from ahalab.records.answer import Answer, Protocol
@@ -358,12 +366,25 @@ def write_tensors(path: Path, tensors: dict[str, np.ndarray[Any, Any]]) -> None:
     path.write_bytes(len(head).to_bytes(8, "little") + head + blob)
 
 
+def fingerprint_of(paths: StudyPaths, cell: Cell) -> str | None:
+    if cell.arm is None:
+        return None
+    return adapter_fingerprint(paths.run(cell.arm, int(cell.seed or 0)).adapter)
+
+
+def companions_of(plan: Plan, paths: StudyPaths, cell: Cell) -> tuple[str | None, ...]:
+    """Return the adapters of the sides that share a cell's batches: base, then the plan's order."""
+    if cell == FLOOR or plan.evaluation.cells_per_batch == 1:
+        return ()
+    cells, size = [BASE, *training_cells(plan)], plan.evaluation.cells_per_batch
+    first = cells.index(cell) // size * size
+    together = cells[first : first + size]
+    return tuple(fingerprint_of(paths, c) for c in together) if len(together) > 1 else ()
+
+
 def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) -> Protocol:
     """Return the protocol of an answer set."""
-    adapter = None
-    if cell.arm is not None:
-        adapter = adapter_fingerprint(paths.run(cell.arm, int(cell.seed or 0)).adapter)
-    evaluation = plan.evaluation
+    adapter, evaluation = fingerprint_of(paths, cell), plan.evaluation
     return Protocol(
         plan_digest=digest(plan), answer_format=plan.answer_format, task="gsm8k",
         prompts_digest=digest_bytes(b"\n".join(encode(p) for p in prompts)),
@@ -371,15 +392,17 @@ def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cel
         tokenizer_digest=tokenizer_fingerprint(organism_folder()),
         base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
         generation={
-            "do_sample": False, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
+            "do_sample": evaluation.temperature > 0, "temperature": evaluation.temperature or 1.0,
+            "top_p": evaluation.top_p, "top_k": 0,
             "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT,
             "eos_token_id": [END], "pad_token_id": 0,
         },
         dtype="float32", device="cpu, 1 threads", backend="transformers", decoder="rows",
         versions=VERSIONS,
         batch_size=(evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size) or 0,
-        cells_per_batch=1, companions=(), limit=None,
-        seed=evaluation.seed, samples=evaluation.samples, scorer_version=SCORER_VERSION,
+        cells_per_batch=evaluation.cells_per_batch, companions=companions_of(plan, paths, cell),
+        limit=None,
+        seed=answer_seed(plan, cell), samples=evaluation.samples, scorer_version=SCORER_VERSION,
     )  # fmt: skip
 
 

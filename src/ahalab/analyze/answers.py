@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, ProtocolError, RecordError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.answer import Answer, Protocol, comparable_digest
 from ahalab.records.base import decode_file, digest, to_plain
-from ahalab.records.comparison import ReadingRates
+from ahalab.records.comparison import PassAt, ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric, Outcome
+from ahalab.statistics.passk import mean_pass_at_k
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
@@ -48,8 +52,8 @@ class Answers:
             ]
         )
 
-    def rates(self) -> ReadingRates:
-        """Count the outcomes of both readings."""
+    def rates(self, ks: Sequence[int] = ()) -> ReadingRates:
+        """Count the outcomes of both readings; with several answers a question, pass@k for ks."""
         strict: dict[Outcome, int] = {}
         lenient: dict[Outcome, int] = {}
         for row in self.rows.values():
@@ -62,7 +66,21 @@ class Answers:
             strict=dict(sorted(strict.items())),
             lenient=dict(sorted(lenient.items())),
             mean_tokens=tokens / len(self.rows),
+            pass_at=tuple(self._pass_at(k) for k in ks) or UNSET,
         )
+
+    def _pass_at(self, k: int) -> PassAt:
+        answers = Counter(prompt for prompt, _ in self.rows)
+
+        def mean(metric: Metric) -> float:
+            right = Counter(
+                prompt
+                for (prompt, _), row in self.rows.items()
+                if getattr(row, metric) == "correct"
+            )
+            return mean_pass_at_k([right[p] for p in answers], list(answers.values()), k)
+
+        return PassAt(k=k, strict=mean("strict"), lenient=mean("lenient"))
 
 
 @dataclass(frozen=True)

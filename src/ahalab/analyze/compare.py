@@ -23,6 +23,7 @@ def compare(study: StudyAnswers) -> Comparison:
     plan = study.plan
     adapters = compare_adapters(study)
     sets = [study.base, *([study.floor] if study.floor else []), *study.adapters.values()]
+    ks = plan.analysis.ks(plan.evaluation.samples)
     return Comparison(
         plan_digest=digest(plan),
         protocol_digest=comparable_digest(study.base.protocol),
@@ -35,7 +36,7 @@ def compare(study: StudyAnswers) -> Comparison:
         adapters=tuple(adapters),
         arms=tuple(compare_arms(study, adapters)),
         floor=noise_floor(study),
-        rates=tuple(s.rates() for s in sets),
+        rates=tuple(s.rates(ks) for s in sets),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
+from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -97,6 +98,21 @@ def print_verdicts(comparison: Comparison) -> None:
     console.print(table)
     if any(not arm.primary for arm in comparison.arms):
         console.print(Text("\nIn brackets: exploratory, not what the plan decides by."))
+    _print_pass_at(console, comparison.rates)
+
+
+def _print_pass_at(console: Console, rates: Sequence[ReadingRates]) -> None:
+    """Print pass@k of every answer set, where questions have several answers."""
+    told = [(rate, rate.pass_at) for rate in rates if rate.pass_at is not UNSET]
+    if not told:
+        return
+    table = _table(("pass@k, %", "metric"), tuple(str(point.k) for point in told[0][1]))
+    for rate, points_ in told:
+        name = rate.answers.removesuffix("/answers")
+        for metric in ("strict", "lenient"):
+            table.add_row(name, metric, *(f"{100 * getattr(p, metric):.1f}" for p in points_))
+    console.print()
+    console.print(table)
 
 
 CUT_FRACTION = 0.05  # of an answer set; below it, cut answers decide little

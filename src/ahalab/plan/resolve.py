@@ -301,6 +301,13 @@ def _check_evaluation(plan: Plan) -> None:
             "floor is "
             "the base under a second batch plan."
         )
+    for k in () if analysis.pass_at is UNSET else analysis.pass_at:
+        if not 1 <= k <= evaluation.samples:
+            raise PlanError(
+                f"analysis.pass_at: expected numbers from 1 to evaluation.samples="
+                f"{evaluation.samples}, found {k}. pass@k from fewer than k answers is biased; "
+                "sample more, or ask for a smaller k."
+            )
     if not 0 < analysis.alpha < 1:
         raise PlanError(
             f"analysis.alpha: expected a fraction between 0 and 1, found {analysis.alpha}."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from ahalab.records.base import Record
 from ahalab.records.run import Alarm
 from ahalab.records.terms import Metric, Outcome
@@ -70,6 +72,14 @@ class NoiseFloor(Record, frozen=True, kw_only=True):
     sentence: str
 
 
+class PassAt(Record, frozen=True, kw_only=True):
+    """pass@k of an answer set, without bias (Chen et al. 2021)."""
+
+    k: int
+    strict: float  # probability, mean over questions
+    lenient: float
+
+
 class ReadingRates(Record, frozen=True, kw_only=True):
     """How one answer set read: counts of outcomes, for truncation and parsing to be seen."""
 
@@ -78,6 +88,8 @@ class ReadingRates(Record, frozen=True, kw_only=True):
     strict: dict[Outcome, int]
     lenient: dict[Outcome, int]
     mean_tokens: float
+    # Absent with one answer a question.
+    pass_at: tuple[PassAt, ...] | UnsetType = UNSET
 
 
 class Comparison(Record, frozen=True, kw_only=True):

@@ -90,6 +90,17 @@ class AnalysisSpec(Record, frozen=True, kw_only=True):
     alpha: float = 0.05
     margin_points: float = 2.0
     comparisons: tuple[Literal["base", "control"], ...] = ("base", "control")
+    # k of the pass@k told beside the mean, each at most the samples; absent: 1, 2, 4, ...
+    pass_at: tuple[int, ...] | UnsetType = UNSET
+
+    def ks(self, samples: int) -> tuple[int, ...]:
+        """Return the k of pass@k that are told for so many answers a question; none for one."""
+        if samples == 1:
+            return ()
+        if self.pass_at is not UNSET:
+            return self.pass_at
+        powers = (1 << n for n in range(samples.bit_length()))
+        return tuple(sorted({*(k for k in powers if k < samples), samples}))
 
     @property
     def confidence(self) -> float:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -154,3 +156,19 @@ def verdict(
     if says_p == says_interval and -margin < low and high < margin:
         return "equivalent"
     return "no evidence"
+
+
+def pass_at_k(questions: Sequence[tuple[int, int]], k: int) -> float | None:
+    """Return pass@k as a ratio of whole numbers: subsets of k answers that hold a correct one.
+
+    Args:
+        questions: (correct, answers) of each.
+        k: Answers that one may try.
+
+    Returns:
+        Probability, mean over questions; None where a question has fewer than k answers.
+    """
+    if not questions or any(given < k for _, given in questions):
+        return None
+    ways = [Fraction(comb(given - right, k), comb(given, k)) for right, given in questions]
+    return float(1 - sum(ways) / len(ways))

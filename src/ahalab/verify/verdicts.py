@@ -6,17 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from ahalab.plan.cells import training_cells
 from ahalab.records.answer import Protocol, comparable_digest
 from ahalab.records.base import Record, to_plain
-from ahalab.records.comparison import AdapterComparison, Comparison, NoiseFloor
+from ahalab.records.comparison import AdapterComparison, Comparison, NoiseFloor, ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.terms import Metric
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.arm_verdicts import check_arms
 from ahalab.verify.matrices import METRICS, Outcomes
-from ahalab.verify.oracle import FloatArray, by_question, exact_p, mid_p, score_interval, verdict
+from ahalab.verify.oracle import (
+    FloatArray,
+    by_question,
+    exact_p,
+    mid_p,
+    pass_at_k,
+    score_interval,
+    verdict,
+)
 from ahalab.verify.reading import Study, close, differences
 from ahalab.verify.wording import check_adapter_sentence, check_floor_sentence
 
@@ -117,6 +126,35 @@ def _check_rates(study: Study, comparison: Comparison, outcomes: Outcomes) -> No
             tally.passed()
         else:
             tally.fail(FILE, None, f"{name}: mean_tokens {tokens}", rate.mean_tokens)
+        _check_pass_at(study, name, answers, rate)
+
+
+def _check_pass_at(study: Study, name: str, answers: AnswerSet, rate: ReadingRates) -> None:
+    """Compare pass@k with the share of all subsets of k answers that hold a correct one."""
+    plan = study.plan
+    ks = plan.analysis.ks(plan.evaluation.samples) if plan else ()
+    told = () if rate.pass_at is UNSET else rate.pass_at
+    study.ledger["stat.method"].expect(
+        FILE, None, f"{name}: pass@k of", ks, tuple(p.k for p in told)
+    )
+    for point in told:
+        for metric in METRICS:
+            expected = pass_at_k(_right(answers, metric), point.k)
+            found = getattr(point, metric)
+            wrong = list(differences(expected, found, P_TOLERANCE, f"pass@{point.k} {metric}"))
+            for what, ours, theirs in wrong:
+                study.ledger["stat.recompute"].fail(FILE, None, f"{name}: {what} {ours}", theirs)
+            study.ledger["stat.recompute"].passed(0 if wrong else 1)
+
+
+def _right(answers: AnswerSet, metric: Metric) -> list[tuple[int, int]]:
+    """Return (correct, answers) of every question."""
+    counts: dict[str, list[int]] = {}
+    for (prompt, _), reply in answers.replies.items():
+        found = counts.setdefault(prompt, [0, 0])
+        found[0] += getattr(reply, metric) == "correct"
+        found[1] += 1
+    return [(right, given) for right, given in counts.values()]
 
 
 def _counts(answers: AnswerSet, metric: str) -> dict[str, int]:
