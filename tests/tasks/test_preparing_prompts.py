@@ -18,7 +18,8 @@ from ahalab.store.lock import WriterLock
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.tasks.questions import Question
 from ahalab.tasks.render import messages
-from ahalab.tasks.selection import draw, normalised
+from ahalab.tasks.selection import draw
+from ahalab.tasks.text import normalised
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ahalab.errors import InputError, MissingError
 from ahalab.records.plan import TaskSpec
 from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
-from ahalab.tasks.selection import check_overlap, draw, normalised, prompt_id
+from ahalab.tasks.selection import check_overlap, draw, prompt_id
+from ahalab.tasks.text import normalised
 
 SHARED = Path(os.environ.get("AHALAB_SHARED", Path(__file__).parents[2].parent / "shared"))
 GSM8K = SHARED / "data" / "gsm8k_openai"
