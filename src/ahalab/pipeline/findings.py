@@ -78,7 +78,10 @@ def words_apart(drawn: DrawnPrompts) -> PreflightCheck:
     )
     short = len(drawn.prompts["eval"]) - overlap.questions
     if short:
-        told += f"; {short} of fewer than {overlap.least_words} words were not measured"
+        told += (
+            f"; {short} of fewer than {overlap.least_words} words, or all boilerplate, were not "
+            "measured"
+        )
     if not overlap.sharing:
         return _check("shared words", "ok", told)
     listed = "; ".join(

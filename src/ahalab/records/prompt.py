@@ -45,7 +45,8 @@ class Overlap(Record, frozen=True, kw_only=True):
 
     words: int  # n
     least_words: int  # a question of this many words up to n is one n-gram by itself
-    questions: int  # evaluation questions that are long enough
+    most_questions: int  # an n-gram of more training questions is boilerplate, and left out
+    questions: int  # evaluation questions that something is left of
     sharing: int  # of those, with an n-gram that stands in a training question
     mostly: int  # with at least half of their n-grams
     examples: tuple[SharedWords, ...]  # the largest fractions first

@@ -33,8 +33,8 @@ def find_file(path: str, split: Split, ending: str) -> Path | None:
     )
 
 
-def missing_file(path: str, split: Split, ending: str) -> InputError:
-    """Return the error for a folder without the file of a split."""
+def missing_file(path: str, split: Split, ending: str, also: str = "") -> InputError:
+    """Return the error for a folder without the file of a split, or what else would serve."""
     folder = Path(path).expanduser()
     found = sorted(p.name for p in folder.iterdir())[:8] if folder.is_dir() else []
     if found:
@@ -43,7 +43,7 @@ def missing_file(path: str, split: Split, ending: str) -> InputError:
         told = "nothing"
     else:
         told = "a file: task.path names a folder" if folder.exists() else "no such folder"
-    expected = " or ".join(file_names(split, ending))
+    expected = " or ".join([*file_names(split, ending), *([also] if also else [])])
     return InputError(f"{folder}: expected {expected} for the {split} split, found {told}.")
 
 

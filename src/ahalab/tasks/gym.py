@@ -99,9 +99,10 @@ def _dataset(task: TaskSpec) -> str:
     name = "" if task.dataset is UNSET else task.dataset
     known = _registry()
     if name not in known:
+        near = suggestion(name, list(known), count=3)
         raise InputError(
             f"task.dataset: expected one of reasoning-gym's {len(known)} data sets, found "
-            f"{name[:80]!r}.{suggestion(name, list(known), count=3)}"
+            f"{name[:80]!r}.{near or ' Its GALLERY.md lists them.'}"
         )
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,11 @@ from ahalab.tasks.files import Row
 GSM8K = ("openai/gsm8k", "main")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SAVED = "dataset_dict.json"  # what `DatasetDict.save_to_disk` writes
+SAVED_ALONE = "state.json"  # what `Dataset.save_to_disk` writes: one split, without its name
+COPY = "a copy of the hub's dataset (main/train-*.parquet, or as save_to_disk writes)"
+# Folders that the library reads as splits, or as data: no subsets.
+NO_SUBSETS = {"data", "train", "training", "test", "testing", "eval", "evaluation", "dev"}
+NO_SUBSETS |= {"validation", "val", "valid"}
 INSTALL = "Type: pip install 'ahalab[train]'"
 
 
@@ -57,7 +63,7 @@ def source_of(task: TaskSpec) -> Source:
 
 def is_copy(folder: Path, subset: str) -> bool:
     """Say whether a folder looks like a local copy of a hub dataset."""
-    if (folder / SAVED).is_file():
+    if (folder / SAVED).is_file() or (folder / SAVED_ALONE).is_file():
         return True
     places = (folder, folder / subset, folder / "data")
     return any(next(place.glob("*.parquet"), None) is not None for place in places)
@@ -115,14 +121,15 @@ def _library() -> Any:
 def _quiet() -> Iterator[None]:
     """Keep the library's bars and advice off the terminal."""
     datasets = _library()
-    level = datasets.logging.get_verbosity()
-    datasets.logging.set_verbosity_error()
+    level, bars = datasets.logging.get_verbosity(), not datasets.are_progress_bars_disabled()
+    datasets.logging.set_verbosity(logging.CRITICAL)  # what went wrong is raised, and told once
     datasets.disable_progress_bars()
     try:
         yield
     finally:
         datasets.logging.set_verbosity(level)
-        datasets.enable_progress_bars()
+        if bars:
+            datasets.enable_progress_bars()
 
 
 def _prepared(builder: Any) -> dict[str, Any]:
@@ -138,7 +145,7 @@ def _local(source: Source) -> Opened:
             f"{folder}: expected the folder of a dataset, found "
             f"{'a file' if folder.exists() else 'no such folder'}. Mend task.path."
         )
-    if not (folder / SAVED).is_file() and (folder / "state.json").is_file():
+    if not (folder / SAVED).is_file() and (folder / SAVED_ALONE).is_file():
         raise InputError(
             f"{folder}: expected a dataset with splits, found one that was saved without. Save a "
             "DatasetDict with train and test."
@@ -157,12 +164,27 @@ def _local(source: Source) -> Opened:
 
 
 def _local_builder(datasets: Any, folder: Path, subset: str | None) -> Any:
-    declared = datasets.get_dataset_config_names(str(folder)) if subset else []
-    if subset is None or subset in declared:  # by the README's own list of files
-        return datasets.load_dataset_builder(str(folder), subset)
-    # A subset has a folder of its own; or the folder named is that one.
-    inner = folder / subset
-    return datasets.load_dataset_builder(str(inner if inner.is_dir() else folder))
+    # A README may say which files a subset has; otherwise each has a folder of its own.
+    if (folder / "README.md").is_file():
+        declared = datasets.get_dataset_config_names(str(folder))
+        if len(declared) > 1 or subset in declared:
+            return datasets.load_dataset_builder(str(folder), subset)
+    inner = sorted(place.name for place in folder.iterdir() if _is_subset(place))
+    if subset in inner:
+        return datasets.load_dataset_builder(str(folder / str(subset)))
+    # The library would read several as one. A subset's own folder may be what was named.
+    if len(inner) > 1 or (inner and subset):
+        raise InputError(
+            f"{folder}: expected task.subset to name one of {', '.join(inner)}, found "
+            f"{subset or 'none'}. Mend the key."
+        )
+    return datasets.load_dataset_builder(str(folder))
+
+
+def _is_subset(place: Path) -> bool:
+    if not place.is_dir() or place.name in NO_SUBSETS:
+        return False
+    return next(place.glob("*.parquet"), None) is not None
 
 
 @lru_cache(maxsize=4)

@@ -7,21 +7,24 @@ Source:
     Thirteen words, with eight as the least, are those of Brown et al. 2020 (GPT-3, appendix C),
     who choose n for a whole benchmark from its short examples. Here it is chosen by question:
     one of 8 to 12 words counts as a single n-gram of its own length, a shorter one is not
-    measured. The share of a question's n-grams is Chowdhery et al. 2022's (PaLM, section 8).
-    Measured: of GSM8K's 1,319 test questions 3 share 13 words with a training question, and 79
-    share 8; of SVAMP, cut in 700 and 300, 106 share 13, and of the embedded arithmetic none.
+    measured. As there, an n-gram of more than ten training texts is boilerplate, such as a task's
+    instructions, and left out. The share of a question's n-grams is Chowdhery et al. 2022's
+    (PaLM, section 8).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ahalab.records.prompt import Overlap, Prompt, SharedWords
 from ahalab.tasks.text import normalised
 
+Gram = tuple[str, ...]  # words in a row
+
 WORDS = 13
 LEAST_WORDS = 8
+MOST_QUESTIONS = 10  # for training; an n-gram of more of them is boilerplate
 MOST = 0.5  # of a question's n-grams
 EXAMPLES = 5
 
@@ -37,27 +40,24 @@ def measure_overlap(training: Sequence[Prompt], evaluation: Sequence[Prompt]) ->
         Counts of questions, and those with the largest share as examples.
     """
     asked = [normalised(prompt.question).split() for prompt in evaluation]
-    lengths = {length for words in asked if (length := _length(words))}
-    first: dict[tuple[str, ...], int] = {}  # n-gram -> the first training question with it
-    for at, prompt in enumerate(training):
-        words = normalised(prompt.question).split()
-        for length in lengths:
-            for gram in _grams(words, length):
-                first.setdefault(gram, at)
+    first, boilerplate = _index(training, {_length(words) for words in asked} - {0})
+    measured = 0
     shared = []
     for position, words in enumerate(asked):
-        grams = _grams(words, _length(words))
+        grams = [gram for gram in _grams(words, _length(words)) if gram not in boilerplate]
+        measured += bool(grams)
         known = [gram for gram in grams if gram in first]
         if known:
             # Of several training questions, the one that most of the n-grams stand in first.
             (source, _), *_ = Counter(first[gram] for gram in known).most_common(1)
-            words_shared = next(gram for gram in known if first[gram] == source)
-            shared.append((len(known) / len(grams), -position, source, words_shared))
+            gram = next(gram for gram in known if first[gram] == source)
+            shared.append((len(known) / len(grams), -position, source, " ".join(gram)))
     shared.sort(reverse=True)
     return Overlap(
         words=WORDS,
         least_words=LEAST_WORDS,
-        questions=sum(_length(words) > 0 for words in asked),
+        most_questions=MOST_QUESTIONS,
+        questions=measured,
         sharing=len(shared),
         mostly=sum(fraction >= MOST for fraction, *_ in shared),
         examples=tuple(
@@ -65,11 +65,24 @@ def measure_overlap(training: Sequence[Prompt], evaluation: Sequence[Prompt]) ->
                 prompt_id=evaluation[-negative].prompt_id,
                 train_prompt_id=training[source].prompt_id,
                 fraction=round(fraction, 4),
-                words=" ".join(gram),
+                words=text,
             )
-            for fraction, negative, source, gram in shared[:EXAMPLES]
+            for fraction, negative, source, text in shared[:EXAMPLES]
         ),
     )
+
+
+def _index(training: Sequence[Prompt], lengths: Set[int]) -> tuple[dict[Gram, int], Set[Gram]]:
+    """Return the first training question of every n-gram, and the n-grams of too many of them."""
+    first: dict[Gram, int] = {}
+    seen: Counter[Gram] = Counter()
+    for at, prompt in enumerate(training):
+        words = normalised(prompt.question).split()
+        grams = {gram for length in lengths for gram in _grams(words, length)}
+        seen.update(grams)
+        for gram in grams:
+            first.setdefault(gram, at)
+    return first, {gram for gram, count in seen.items() if count > MOST_QUESTIONS}
 
 
 def _length(words: Sequence[str]) -> int:
@@ -77,7 +90,7 @@ def _length(words: Sequence[str]) -> int:
     return min(WORDS, len(words)) if len(words) >= LEAST_WORDS else 0
 
 
-def _grams(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
+def _grams(words: Sequence[str], length: int) -> list[Gram]:
     if length == 0:
         return []
     return [tuple(words[at : at + length]) for at in range(len(words) - length + 1)]

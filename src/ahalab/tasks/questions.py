@@ -20,7 +20,7 @@ from ahalab.scoring.worker import row_decider
 from ahalab.tasks.arithmetic import arithmetic_questions
 from ahalab.tasks.files import Row, csv_rows, find_file, jsonl_rows, missing_file
 from ahalab.tasks.gym import gym_origin, gym_rows
-from ahalab.tasks.hub import GSM8K, hub_origin, hub_rows, is_copy
+from ahalab.tasks.hub import COPY, GSM8K, hub_origin, hub_rows, is_copy
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write one, no file can hold it
 
@@ -110,7 +110,8 @@ def _rows(task: TaskSpec, split: Split) -> list[Row]:
     if file is None:
         if task.name == "gsm8k" and is_copy(Path(task.path).expanduser(), GSM8K[1]):
             return hub_rows(task, split)
-        raise missing_file(task.path, split, ending)
+        also = COPY if task.name == "gsm8k" else ""
+        raise missing_file(task.path, split, ending, also)
     rows = list(csv_rows(file, _fields(task)) if ending == "csv" else jsonl_rows(file))
     if not rows:
         raise InputError(f"{file}: expected at least one question, found an empty file.")
