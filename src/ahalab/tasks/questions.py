@@ -172,5 +172,6 @@ def check_golds(questions: list[Question], task: str) -> None:
         if fault is not None:
             raise InputError(
                 f"{question.source}: expected a gold answer that can be scored, found "
-                f"{question.gold[:80]!r} ({fault}). Mend the row."
+                f"{question.gold[:80]!r} ({fault}). Mend the row, or name "
+                "its kind in task.scoring."
             )
