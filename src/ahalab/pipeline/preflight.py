@@ -48,8 +48,8 @@ from ahalab.store.memory import available_bytes, resident_bytes
 from ahalab.store.models import ORGANISM, end_ids, load_model, quiet_libraries, resolve_model
 from ahalab.store.reading import journal_path
 from ahalab.tasks.generation import completion_of
-from ahalab.tasks.library_loop import generate_whole
 from ahalab.tasks.gym import scores_by_itself
+from ahalab.tasks.library_loop import generate_whole
 from ahalab.tasks.prepare import DrawnPrompts, present_prompts, prompts_ready, select_questions
 from ahalab.tasks.questions import asked_of, on_hub, scoring_task
 from ahalab.tasks.render import load_tokenizer
