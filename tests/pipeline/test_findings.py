@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ahalab.errors import InputError
 from ahalab.pipeline.findings import (
     adapter_fits,
     arms_survive,
     base_answers,
+    gold_is_all,
     memory_fits,
     prompts_fit,
     require_device,
     splits_apart,
     trackers_there,
     turn_ends,
+    words_apart,
 )
 from ahalab.records.plan import ArmSpec
 from ahalab.records.preflight import BaseProbe, MemoryEstimate, MemoryPart, PreflightCheck
@@ -133,6 +136,36 @@ def test_accuracy_is_noted_where_groups_would_be_dead(
 ) -> None:
     _, accuracy = base_answers(probe(strict=strict, lenient=lenient))
     told(accuracy, level, text)
+
+
+def of_words(train: list[str], evaluation: list[str]) -> DrawnPrompts:
+    """Return prompts of given texts, all else alike."""
+    sets = {"train": train, "eval": evaluation}
+    kept = {
+        split: [
+            replace(prompt, question=text)
+            for prompt, text in zip(prompts([1] * len(texts), split), texts, strict=True)
+        ]
+        for split, texts in sets.items()
+    }
+    return DrawnPrompts(kept, drawn([1], [1]).selection)
+
+
+def test_shared_words_are_told_with_examples_and_warned_of_where_they_are_many() -> None:
+    line = "a farmer sells two dozen eggs a day at the market for three dollars"
+    apart = [f"{n} {word} " * 9 for n, word in enumerate(["x", "y"] * 10)]
+    found = words_apart(of_words([line], [*apart[:19], "so short"]))
+    told(found, "ok", "0 of 19 evaluation questions", "; 1 of fewer than 8 words")
+    found = words_apart(of_words([line], [*apart, f"{line} each"]))  # 1 of 21, below 5 %
+    told(found, "note", "1 of 21 evaluation questions share 13 words", "1 of them at least half")
+    told(found, "note", "20 and 0 (67%): 'a farmer sells two dozen", "task.max_overlap_fraction")
+    told(words_apart(of_words([line], [*apart[:18], f"{line} each"])), "warning", "1 of 19")
+
+
+def test_a_generated_task_that_has_a_scorer_of_its_own_is_noted() -> None:
+    told(gold_is_all("n_queens", "math", True), "note", "n_queens by code of its own")
+    told(gold_is_all("gcd", "math", False), "ok", "gcd")
+    told(gold_is_all("countdown", "countdown", True), "ok", "compared as countdown")
 
 
 def test_adapter() -> None:

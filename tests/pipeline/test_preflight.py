@@ -57,8 +57,8 @@ def test_a_sound_study_is_ready_in_seconds_and_nothing_was_begun(
     assert found.refused == ()
     assert "READY: " in said
     assert [c.name for c in found.checks] == [
-        "prompts", "overlap", "template", "truncation", "accuracy", "adapter", "memory",
-        "arm historical", "trackers",
+        "prompts", "overlap", "shared words", "template", "truncation", "accuracy", "adapter",
+        "memory", "arm historical", "trackers",
     ]  # fmt: skip
     assert {c.name: c.level for c in found.checks if c.level == "warning"} == {
         "arm historical": "warning"
@@ -237,6 +237,15 @@ def test_questions_in_both_splits_are_wrong_input(
     study = fresh(PLAN.replace("name: arithmetic", f"name: jsonl, path: {tmp_path / 'task'}"))
     said = warm.run("preflight", study.plan_file, "--out", study.paths.root.parent, code=2)
     assert "expected no evaluation question among the training questions, found 6" in said
+
+
+def test_a_generated_task_that_scores_by_itself_is_noted(warm: WarmLab, fresh: Fresh) -> None:
+    pytest.importorskip("reasoning_gym", reason="the [tasks] extra is not installed")
+    task = "name: reasoning_gym, dataset: chain_sum, config: {max_terms: 3, max_digits: 2}"
+    study = fresh(PLAN.replace("name: arithmetic", task))
+    found, said = check(warm, study)
+    assert level(found, "golds") == "note"
+    assert "reasoning-gym scores chain_sum by code of its own" in said
 
 
 def test_an_own_reward_is_attacked_by_the_command_and_left_alone_where_training_follows(

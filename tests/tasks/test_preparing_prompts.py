@@ -18,7 +18,8 @@ from ahalab.store.lock import WriterLock
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.tasks.questions import Question
 from ahalab.tasks.render import messages
-from ahalab.tasks.selection import draw, normalised
+from ahalab.tasks.selection import draw
+from ahalab.tasks.text import normalised
 
 
 @pytest.fixture
@@ -260,3 +261,43 @@ def test_a_training_row_left_for_validation_that_the_evaluation_holds_is_refused
     asking = with_validation(plan, 1, name="jsonl", seed=seed, **task)
     with pytest.raises(InputError, match="no validation question among the evaluation questions"):
         made(asking, paths)
+
+
+# Words that the evaluation shares with the training ----------------------------------------------
+
+LINE = "a farmer sells two dozen eggs a day at the market for three dollars"
+
+
+def sharing(plan: Plan, tmp_path: Path, **task: Any) -> Plan:
+    lines = [f"{LINE} each?", *numbered("Test", 8)]
+    folder = folder_of(tmp_path, train=[f"{LINE}?", *numbered("Train", 11)], eval=lines)
+    return resolve(replace(plan, task=replace(plan.task, name="jsonl", **folder, **task)))
+
+
+def test_shared_words_are_recorded_and_no_origin_of_a_file(
+    plan: Plan, paths: StudyPaths, tmp_path: Path
+) -> None:
+    made(sharing(plan, tmp_path), paths)
+    selection = decode_file(paths.prompt_report.read_bytes(), Selection, "selection.json")
+    assert (selection.overlap.questions, selection.overlap.sharing) == (1, 1)  # type: ignore[union-attr]
+    assert selection.overlap.examples[0].fraction == 0.6667  # type: ignore[union-attr]  # 2 of 3
+    assert b"origin" not in paths.prompt_report.read_bytes()
+
+
+def test_a_study_made_before_words_were_counted_reads_as_it_was() -> None:
+    earlier = b'{\n "schema": "ahalab.selection/1",\n "plan_digest": "x",\n "available": {},\n'
+    earlier += b' "drawn": {},\n "dropped": []\n}\n'
+    assert decode_file(earlier, Selection, "selection.json").plan_digest == "x"
+
+
+def test_a_plan_may_refuse_shared_words(plan: Plan, paths: StudyPaths, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        made(sharing(plan, tmp_path, max_overlap_fraction=0.5), paths)
+    assert str(caught.value).startswith(
+        "task.max_overlap_fraction: expected at most 0.5 of 1 evaluation questions to share 13 "
+        "words in a row with a training question, found 1, such as 'a farmer sells two dozen"
+    )
+    assert not paths.prompt_report.exists()
+    apart = folder_of(tmp_path, train=numbered("Train", 12), eval=numbered("Test", 9))
+    strict = replace(plan.task, name="jsonl", max_overlap_fraction=0.0, **apart)
+    made(replace(plan, task=strict), paths)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ahalab.errors import InputError, MissingError
 from ahalab.records.plan import TaskSpec
 from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
-from ahalab.tasks.selection import check_overlap, draw, normalised, prompt_id
+from ahalab.tasks.selection import check_overlap, draw, prompt_id
+from ahalab.tasks.text import normalised
 
 SHARED = Path(os.environ.get("AHALAB_SHARED", Path(__file__).parents[2].parent / "shared"))
 GSM8K = SHARED / "data" / "gsm8k_openai"
@@ -245,7 +246,8 @@ def test_an_empty_file_is_refused(rows: WriteRows, tmp_path: Path, content: byte
 def test_a_missing_folder_and_a_folder_without_the_split_are_refused(tmp_path: Path) -> None:
     for name in ("gsm8k", "jsonl"):
         missing = refused(spec(name, tmp_path / "none"))
-        assert missing.endswith("expected train.jsonl for the train split, found no such folder.")
+        assert f"{tmp_path / 'none'}: expected train.jsonl " in missing
+        assert missing.endswith(" for the train split, found no such folder.")
         assert refused(spec(name, tmp_path)).endswith("found nothing.")
     (tmp_path / "training.json").touch()
     assert refused(spec("jsonl", tmp_path)).endswith("found training.json.")
@@ -305,7 +307,15 @@ def test_a_jsonl_task_may_hold_countdown_and_its_golds_are_read_as_such(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("arithmetic", "gsm8k"), ("gsm8k", "gsm8k"), ("jsonl", "math")]
+    ("name", "kind"),
+    [
+        ("arithmetic", "gsm8k"),
+        ("gsm8k", "gsm8k"),
+        ("jsonl", "math"),
+        ("csv", "math"),
+        ("hub", "math"),
+        ("reasoning_gym", "math"),
+    ],
 )
 def test_a_task_that_does_not_say_how_its_golds_are_read(name: str, kind: str) -> None:
     assert scoring_task(TaskSpec(name=name, train_prompts=1, eval_prompts=1)) == kind

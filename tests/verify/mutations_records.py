@@ -36,6 +36,14 @@ RECORDS = [
         "manifest.json",
     ),
     Mutation(
+        "the count of shared words is edited",
+        record(
+            "prompts/selection.json", "overlap", to=lambda o: {**o, "sharing": o["sharing"] + 1}
+        ),
+        "split",
+        "prompts/selection.json",
+    ),
+    Mutation(
         "the margin of the plan changes",
         text("study.yaml", "margin_points: 2.0", "margin_points: 90.0"),
         "plan.match",

@@ -55,6 +55,7 @@ from ahalab.store.manifest import write_manifest
 from ahalab.store.models import organism_folder
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, write_rows
+from ahalab.tasks.ngrams import measure_overlap
 from ahalab.tasks.questions import asked_of, load_questions
 from ahalab.tasks.selection import prompt_id
 from ahalab.tasks.validation import validation_questions
@@ -168,7 +169,13 @@ def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
         file = RowFile(paths.prompts(split), "prompt/1", digest(plan), name, paths.broken)
         write_rows(file, prompts[split])
     counts = {split: len(rows) for split, rows in prompts.items()}
-    selection = Selection(plan_digest=digest(plan), available=counts, drawn=counts, dropped=())
+    selection = Selection(
+        plan_digest=digest(plan),
+        available=counts,
+        drawn=counts,
+        dropped=(),
+        overlap=measure_overlap(prompts["train"], prompts["eval"]),
+    )
     paths.prompt_report.write_bytes(encode_pretty(selection))
     return prompts
 

@@ -27,7 +27,7 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.tasks.prepare import read_prompts
-from ahalab.tasks.selection import normalised
+from ahalab.tasks.text import normalised
 
 FloatArray = npt.NDArray[np.float64]
 

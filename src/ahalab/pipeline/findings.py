@@ -10,10 +10,13 @@ from ahalab.records.preflight import BaseProbe, Level, MemoryEstimate, Preflight
 from ahalab.scoring.arms import ArmDefinition
 from ahalab.scoring.attacks import check_arm
 from ahalab.statistics.alarms import TRUNCATED_FRACTION
+from ahalab.tasks.ngrams import measure_overlap
 from ahalab.tasks.prepare import DrawnPrompts
 from ahalab.tasks.questions import Question
 from ahalab.tasks.selection import check_overlap
 
+SHARED_FRACTION = 0.05  # of evaluation questions that are mostly made of training questions' words
+SHOWN_SHARED = 2
 DROPPED_FRACTION = 0.1  # of the training prompts; above it the study is one of short questions
 MEMORY_WARNING = 0.8  # of what is available: the estimate leaves out short-lived buffers
 NAMES_SHOWN = 30
@@ -64,6 +67,53 @@ def splits_apart(drawn: DrawnPrompts) -> PreflightCheck:
     check_overlap(train, evaluation)
     told = f"none of {len(evaluation)} evaluation questions is among {len(train)} for training"
     return _check("overlap", "ok", told)
+
+
+def words_apart(drawn: DrawnPrompts) -> PreflightCheck:
+    """Say how many evaluation questions share word n-grams with training questions."""
+    overlap = measure_overlap(drawn.prompts["train"], drawn.prompts["eval"])
+    told = (
+        f"{overlap.sharing} of {overlap.questions} evaluation questions share {overlap.words} "
+        f"words in a row with a training question, {overlap.mostly} of them at least half"
+    )
+    short = len(drawn.prompts["eval"]) - overlap.questions
+    if short:
+        told += (
+            f"; {short} of fewer than {overlap.least_words} words, or all boilerplate, were not "
+            "measured"
+        )
+    if not overlap.sharing:
+        return _check("shared words", "ok", told)
+    listed = "; ".join(
+        f"{e.prompt_id} and {e.train_prompt_id} ({e.fraction:.0%}): {e.words[:80]!r}"
+        for e in overlap.examples[:SHOWN_SHARED]
+    )
+    return _check(
+        "shared words",
+        "warning" if overlap.mostly > SHARED_FRACTION * overlap.questions else "note",
+        f"{told}: {listed}",
+        "questions of one template share words by nature; of copied ones remove one. "
+        "task.max_overlap_fraction sets a limit",
+    )
+
+
+def gold_is_all(dataset: str, scoring: str, by_itself: bool) -> PreflightCheck:
+    """Say of a generated task whether other answers than the recorded one may be right.
+
+    Args:
+        dataset: Name of the data set.
+        scoring: How the plan compares answers.
+        by_itself: Whether the generator has a scorer for this data set.
+    """
+    if not by_itself or scoring == "countdown":
+        return _check("golds", "ok", f"{dataset}: answers are compared as {scoring}")
+    return _check(
+        "golds",
+        "note",
+        f"reasoning-gym scores {dataset} by code of its own, which may accept several answers; "
+        f"here only what equals the recorded one counts (task.scoring: {scoring})",
+        "take another data set where a question has several right answers",
+    )
 
 
 def turn_ends(

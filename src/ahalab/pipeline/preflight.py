@@ -22,12 +22,14 @@ from ahalab.pipeline.findings import (
     adapter_fits,
     arms_survive,
     base_answers,
+    gold_is_all,
     memory_fits,
     prompts_fit,
     require_device,
     splits_apart,
     trackers_there,
     turn_ends,
+    words_apart,
 )
 from ahalab.pipeline.workers import Job, JobError, run_jobs
 from ahalab.plan.cells import training_cells
@@ -46,9 +48,10 @@ from ahalab.store.memory import available_bytes, resident_bytes
 from ahalab.store.models import ORGANISM, end_ids, load_model, quiet_libraries, resolve_model
 from ahalab.store.reading import journal_path
 from ahalab.tasks.generation import completion_of
+from ahalab.tasks.gym import scores_by_itself
 from ahalab.tasks.library_loop import generate_whole
 from ahalab.tasks.prepare import DrawnPrompts, present_prompts, prompts_ready, select_questions
-from ahalab.tasks.questions import asked_of
+from ahalab.tasks.questions import asked_of, on_hub, scoring_task
 from ahalab.tasks.render import load_tokenizer
 from ahalab.tasks.rewards import with_own_rewards
 
@@ -78,8 +81,9 @@ def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
         resolve_model(plan.model)
     else:
         unchecked.append(f"model {plan.model.id}: fetched from the hub when the study runs")
-    if plan.task.name == "gsm8k" and plan.task.path is None:
-        unchecked.append("task gsm8k: read from the hub when the study runs")
+    if on_hub(plan.task):
+        dataset = "gsm8k" if plan.task.name == "gsm8k" else plan.task.dataset
+        unchecked.append(f"task {dataset}: read from the hub when the study runs")
         return unchecked
     drawn, _ = select_questions(plan)
     needed = generation_batch(plan) // int(plan.grpo["num_generations"])
@@ -142,6 +146,12 @@ def preflight(plan: Plan, paths: StudyPaths, setting: Setting) -> Preflight:
         own = with_own_rewards(plan, arm, setting.code) if setting.attack_own else arm
         loaded.append((spec, own))
     checks += arms_survive(plan, loaded)
+    if plan.task.name == "reasoning_gym":
+        checks.append(
+            gold_is_all(
+                str(plan.task.dataset), scoring_task(plan.task), scores_by_itself(plan.task)
+            )
+        )
     checks.append(trackers_there(wanted_trackers(plan), missing_trackers(plan)))
     return Preflight(
         plan_digest=digest(plan),
@@ -175,6 +185,7 @@ def _with_the_model(
     checks = [
         prompts_fit(plan, drawn, getattr(config, "max_position_embeddings", None)),
         splits_apart(drawn),
+        words_apart(drawn),
         turn_ends(
             [tokenizer.decode([i]) for i in written],
             [tokenizer.decode([i]) for i in sorted(ends)],

@@ -109,10 +109,17 @@ def as_declared(block: Mapping[str, Any], package: str) -> dict[str, Any]:
     return declared
 
 
-def suggestion(key: str, known: Mapping[str, object] | list[str]) -> str:
-    """Return ` Did you mean ...?` for the nearest known key, or nothing."""
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
-    return f" Did you mean `{near[0]}`?" if near else ""
+def ordered(tree: Any) -> Any:
+    """Sort mapping keys: their order in the file must not change the digest."""
+    if isinstance(tree, dict):
+        return {key: ordered(tree[key]) for key in sorted(tree)}
+    return [ordered(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def suggestion(key: str, known: Mapping[str, object] | list[str], count: int = 1) -> str:
+    """Return ` Did you mean ...?` for the nearest known keys, at most `count`, or nothing."""
+    near = difflib.get_close_matches(key, list(known), n=count, cutoff=0.5)
+    return f" Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
 
 
 def _class(package: str) -> str:

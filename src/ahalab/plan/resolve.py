@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
-from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words
+from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words, ordered
+from ahalab.plan.tasks import resolve_task
 from ahalab.records.base import to_plain
 from ahalab.records.plan import ArmSpec, EvaluationSpec, Plan, ValidationSpec
 from ahalab.scoring.answers import Asked, score_answer
@@ -87,17 +88,13 @@ def resolve(plan: Plan) -> Plan:
     _check_answer_format(plan)
     return replace(
         plan,
-        task=replace(plan.task, scoring=plan.task.scoring or _scoring(plan)),
-        arms=tuple(replace(arm, components=_ordered(arm.components)) for arm in plan.arms),
-        grpo=_ordered(as_declared(grpo, "trl")),
-        rewards=_ordered(plan.rewards),
+        task=resolve_task(plan.task),
+        arms=tuple(replace(arm, components=ordered(arm.components)) for arm in plan.arms),
+        grpo=ordered(as_declared(grpo, "trl")),
+        rewards=ordered(plan.rewards),
         validation=validation,
-        lora=_ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
+        lora=ordered(as_declared({**EXPLICIT_LORA, **plan.lora}, "peft")),
     )
-
-
-def _scoring(plan: Plan) -> Literal["gsm8k", "math"]:
-    return "math" if plan.task.name == "jsonl" else "gsm8k"
 
 
 def _check_finite(tree: Any, place: str) -> None:
@@ -109,13 +106,6 @@ def _check_finite(tree: Any, place: str) -> None:
     if isinstance(tree, dict):
         for key, value in tree.items():
             _check_finite(value, f"{place}.{key}" if place else str(key))
-
-
-def _ordered(tree: Any) -> Any:
-    """Sort mapping keys: their order in the file must not change the digest."""
-    if isinstance(tree, dict):
-        return {key: _ordered(tree[key]) for key in sorted(tree)}
-    return [_ordered(value) for value in tree] if isinstance(tree, list) else tree
 
 
 def _check_names(plan: Plan) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ahalab.records.base import Record
-from ahalab.records.terms import Metric
+from ahalab.records.terms import Metric, Split
 
 
 class ModelSpec(Record, frozen=True, kw_only=True):
@@ -24,18 +24,26 @@ class ModelSpec(Record, frozen=True, kw_only=True):
 class TaskSpec(Record, frozen=True, kw_only=True):
     """Where the questions come from and how they are put to the model."""
 
-    name: Literal["arithmetic", "gsm8k", "jsonl"]
-    path: str | None = None  # file or folder; gsm8k without a path is read from the hub
+    name: Literal["arithmetic", "gsm8k", "jsonl", "csv", "hub", "reasoning_gym"]
+    path: str | None = None  # folder; gsm8k and hub without a path are read from the hub
     train_prompts: int  # drawn by the task's seed, as many as there are when fewer
     eval_prompts: int
     seed: int = 0
     system: str | None = None  # system message
     template: str = "{question}"  # user message; {question} is replaced
-    question_field: str = "question"  # field names of a jsonl task
+    question_field: str = "question"  # field names of a jsonl, csv or hub task
     gold_field: str = "answer"
     scoring: Literal["gsm8k", "math", "countdown"] | None = None  # how golds are read and compared:
     # plain numbers, mathematics, or numbers and a target; None: numbers, for jsonl mathematics
     max_prompt_tokens: int | None = None  # longer prompts are dropped and listed, never cut
+    # Absent when not given, and not null: digests of plans that do not name them stay.
+    dataset: str | UnsetType = UNSET  # hub: owner/name; reasoning_gym: name of its data set
+    subset: str | UnsetType = UNSET  # of a hub dataset, where it has several
+    revision: str | UnsetType = UNSET  # of a hub dataset: a commit pins it; branch or tag
+    splits: dict[Split, str] | UnsetType = UNSET  # of a hub dataset: ours -> its name
+    config: dict[str, Any] | UnsetType = UNSET  # reasoning_gym: the data set's own settings
+    max_overlap_fraction: float | UnsetType = UNSET  # of evaluation questions that may share
+    # word n-grams with the training; absent: told, never refused
 
 
 class ArmSpec(Record, frozen=True, kw_only=True):

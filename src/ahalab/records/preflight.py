@@ -12,7 +12,8 @@ Level = Literal["ok", "note", "warning", "refused"]
 class PreflightCheck(Record, frozen=True, kw_only=True):
     """One thing that was looked at."""
 
-    name: str  # prompts, overlap, context, template, base, adapter, memory, arm NAME, trackers
+    # prompts, overlap, shared words, golds, template, base, adapter, memory, arm NAME, trackers
+    name: str
     level: Level
     found: str
     remedy: str  # what to do; empty when there is nothing to do

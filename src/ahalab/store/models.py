@@ -24,40 +24,71 @@ def resolve_model(spec: ModelSpec) -> Path:
     """Return the local folder of a model; a hub id is fetched to the Hugging Face cache first.
 
     Raises:
-        InputError: A folder was named and is not there, or holds no model.
+        InputError: A folder was named and is not there, or holds no model; a revision stands with
+            a folder; the hub has no such model or revision.
         MissingError: A hub id can't be fetched from here.
     """
-    if spec.id == ORGANISM:
-        return organism_folder()
     folder = Path(spec.id).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise InputError(f"{folder}: expected a transformers model (config.json), found none.")
-        return folder
+    if spec.id == ORGANISM or (spec.id and folder.is_dir()):
+        if spec.revision is not None:
+            raise InputError(
+                f"model.revision: expected none with {spec.id}, which is no hub id, found "
+                f"{spec.revision!r}. Remove the key: the weights' digest tells which they were."
+            )
+        return organism_folder() if spec.id == ORGANISM else _checked(folder)
     if spec.id.startswith((".", "/", "~")) or spec.id.count("/") != 1:
         raise InputError(
             "model.id: expected `organism`, a model folder or a hub id (owner/name), found "
             f"{spec.id!r}, "
             "and no such folder exists. Mend the path."
         )
-    return _fetch(spec)
+    return _checked(_fetch(spec))
+
+
+def _checked(folder: Path) -> Path:
+    """Refuse a folder without a model that may be loaded."""
+    if not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: expected a transformers model (config.json), found none.")
+    if next(folder.glob("*.safetensors"), None) is None:
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        found = f"{pickled[0]}, which is never loaded: it may run code" if pickled else "none"
+        raise InputError(
+            f"{folder}: expected weights in safetensors, found {found}. Take a model that has "
+            "them, or save it again with save_pretrained."
+        )
+    return folder
 
 
 def _fetch(spec: ModelSpec) -> Path:
     try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+        from huggingface_hub import errors, snapshot_download
     except ImportError as error:
         raise MissingError(
             f"model {spec.id}: a hub id needs `pip install 'ahalab[train]'`."
         ) from error
     patterns = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+    named = f"model {spec.id}" + (f" at {spec.revision}" if spec.revision is not None else "")
     try:
         return Path(snapshot_download(spec.id, revision=spec.revision, allow_patterns=patterns))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+    except errors.HFValidationError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"model.id: expected a hub id (owner/name), found: {reason}.") from error
+    except errors.GatedRepoError as error:
         raise MissingError(
-            f"model {spec.id}: not in the local cache, and the hub can't be reached or has no "
-            "such model "
+            f"{named}: gated. Ask for access on its page, then `hf auth login`."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise InputError(
+            f"model.revision: {spec.id} has no revision {spec.revision!r}. Mend the key."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise InputError(
+            f"model.id: the hub has no model {spec.id!r} that is open to you, and no such folder "
+            "exists. Mend the key, or `hf auth login`."
+        ) from error
+    except OSError as error:
+        raise MissingError(
+            f"{named}: not in the local cache, and the hub can't be reached "
             f"({type(error).__name__}). No folder of that name exists either. Go online, unset "
             "HF_HUB_OFFLINE, or set model.id to a folder."
         ) from error

@@ -5,18 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import UNSET
+
 from ahalab.errors import InputError
 from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
-from ahalab.records.prompt import Dropped, Prompt, Selection
+from ahalab.records.prompt import Dropped, Overlap, Prompt, Selection
 from ahalab.records.terms import Split
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, finished, write_rows
-from ahalab.tasks.questions import Question, check_golds, load_questions, scoring_task
+from ahalab.tasks.ngrams import measure_overlap
+from ahalab.tasks.questions import (
+    Question,
+    check_golds,
+    load_questions,
+    question_origin,
+    scoring_task,
+)
 from ahalab.tasks.render import load_tokenizer, render
 from ahalab.tasks.selection import check_overlap, draw, prompt_id
 from ahalab.tasks.validation import validation_questions
@@ -74,7 +83,8 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     """Draw, check and render the prompts of a study; writes nothing.
 
     Raises:
-        InputError: See `select_questions`; or every prompt is longer than the plan allows.
+        InputError: See `select_questions`; or every prompt is longer than the plan allows, or
+            more evaluation questions share words with the training than it allows.
     """
     drawn, available = select_questions(plan, pilot)
     tokenizer = load_tokenizer(model)
@@ -95,13 +105,31 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
                 f"task: every {split} prompt exceeds max_prompt_tokens={limit}. Raise it."
             )
         kept[split] = prompts
+    overlap = measure_overlap(kept["train"], kept["eval"])
+    _check_shared_words(plan, overlap)
     selection = Selection(
         plan_digest=digest(plan),
         available=available,
         drawn={split: len(questions) for split, questions in drawn.items()},
         dropped=tuple(dropped),
+        origin=question_origin(plan.task),
+        overlap=overlap,
     )
     return DrawnPrompts(kept, selection)
+
+
+def _check_shared_words(plan: Plan, overlap: Overlap) -> None:
+    """Refuse what the plan refuses: a share of evaluation questions above its limit."""
+    limit = plan.task.max_overlap_fraction
+    if limit is UNSET or overlap.sharing <= limit * max(1, overlap.questions):
+        return
+    example = overlap.examples[0]
+    raise InputError(
+        f"task.max_overlap_fraction: expected at most {limit} of {overlap.questions} evaluation "
+        f"questions to share {overlap.words} words in a row with a training question, found "
+        f"{overlap.sharing}, such as {example.words[:80]!r} ({example.prompt_id}). Remove them "
+        "from one of the two sets, or raise the limit."
+    )
 
 
 def prepare_prompts(

@@ -1,28 +1,28 @@
-"""Questions with gold answers, from the embedded arithmetic, GSM8K, or JSONL files."""
+"""Questions with gold answers: embedded, from files, from the hub, or generated."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ahalab.errors import InputError, MissingError
+from msgspec import UNSET, UnsetType
+
+from ahalab.errors import InputError
+from ahalab.plan.tasks import default_scoring
 from ahalab.records.plan import TaskSpec
 from ahalab.records.terms import Split
 from ahalab.scoring.answers import Asked, check_gold
 from ahalab.scoring.worker import row_decider
 from ahalab.tasks.arithmetic import arithmetic_questions
+from ahalab.tasks.files import Row, csv_rows, find_file, jsonl_rows, missing_file
+from ahalab.tasks.gym import gym_origin, gym_rows
+from ahalab.tasks.hub import COPY, GSM8K, hub_origin, hub_rows, is_copy
 
-FILES: dict[Split, tuple[str, ...]] = {
-    "train": ("train.jsonl",),
-    "eval": ("eval.jsonl", "test.jsonl"),
-    "validation": ("validation.jsonl",),
-}
 SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write one, no file can hold it
-HUB_GSM8K = ("openai/gsm8k", "main")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Question:
 
     question: str
     gold: str
-    source: str  # `file:line`, or the generator
+    source: str  # `file:line`, `dataset/split:row`, or the generator
 
 
 def scoring_task(task: TaskSpec) -> str:
     """Return the kind of gold that a task has, as the scorer names it."""
-    return task.scoring or ("math" if task.name == "jsonl" else "gsm8k")
+    return task.scoring or default_scoring(task)
 
 
 def asked_of(task: TaskSpec, answer_format: str) -> Asked:
@@ -45,61 +45,87 @@ def asked_of(task: TaskSpec, answer_format: str) -> Asked:
 
 
 def load_questions(task: TaskSpec, split: Split) -> list[Question]:
-    """Return every question that a split of the task offers, in file order.
+    """Return every question that a split of the task offers, in its own order.
 
     Raises:
         InputError: A file is missing, empty, or has a row without question or answer (named by
-        line). MissingError: The task lives on a hub that can't be reached.
+            line); a dataset has no such split; a generator refuses its settings.
+        MissingError: A package is not installed, or a hub can't be reached.
     """
     if task.name == "arithmetic":
         count = task.train_prompts if split == "train" else task.eval_prompts
         drawn = arithmetic_questions(split, count, task.seed)
         return [Question(q, gold, f"arithmetic:{split}") for q, gold in drawn]
+    return read_questions(task, _rows(task, split))
+
+
+def read_questions(task: TaskSpec, rows: Iterable[Row]) -> list[Question]:
+    """Return the questions that rows of a task hold.
+
+    Raises:
+        InputError: A row has no question or no answer; or there is no row.
+    """
     if task.name == "gsm8k":
-        if task.path is None:
-            rows = _hub_rows(split)
-            source = HUB_GSM8K[0]
-            return [_gsm8k_question(row, f"{source}:{n}") for n, row in enumerate(rows, start=1)]
-        return _read_jsonl(_split_file(task.path, split), _gsm8k_question)
+        return [_gsm8k_question(row, place) for row, place in rows]
+    fields = _fields(task)
+    return [_question(row, place, *fields) for row, place in rows]
 
-    def field_question(row: dict[str, Any], place: str) -> Question:
-        return _question(row, place, task.question_field, task.gold_field)
 
+def offers_validation(task: TaskSpec) -> bool:
+    """Say whether a task has validation questions apart from its training questions."""
+    if task.splits is not UNSET and "validation" in task.splits:
+        return True
+    if task.path is None or task.name not in ("gsm8k", "jsonl", "csv"):
+        return False
+    return find_file(task.path, "validation", _ending(task)) is not None
+
+
+def question_origin(task: TaskSpec) -> dict[str, str] | UnsetType:
+    """Return what a task's questions depend on beyond its files, where there is such a thing.
+
+    Raises:
+        InputError, MissingError: See `load_questions`.
+    """
+    if task.name == "reasoning_gym":
+        return gym_origin(task)
+    return hub_origin(task) if on_hub(task) else UNSET
+
+
+def on_hub(task: TaskSpec) -> bool:
+    """Say whether a task's questions have to be fetched."""
+    return task.name in ("gsm8k", "hub") and task.path is None
+
+
+def _rows(task: TaskSpec, split: Split) -> list[Row]:
+    if task.name == "reasoning_gym":
+        return gym_rows(task, split)
+    if on_hub(task) or task.name == "hub":
+        return hub_rows(task, split)
+    ending = _ending(task)
     if task.path is None:
         raise InputError(
-            "task.path: expected a folder with train.jsonl and eval.jsonl, found none."
+            f"task.path: expected a folder with train.{ending} and eval.{ending}, found none."
         )
-    return _read_jsonl(_split_file(task.path, split), field_question)
+    file = find_file(task.path, split, ending)
+    if file is None:
+        if task.name == "gsm8k" and is_copy(Path(task.path).expanduser(), GSM8K[1]):
+            return hub_rows(task, split)
+        also = COPY if task.name == "gsm8k" else ""
+        raise missing_file(task.path, split, ending, also)
+    rows = list(csv_rows(file, _fields(task)) if ending == "csv" else jsonl_rows(file))
+    if not rows:
+        raise InputError(f"{file}: expected at least one question, found an empty file.")
+    return rows
 
 
-def _split_file(path: str, split: Split) -> Path:
-    folder = Path(path).expanduser()
-    for name in FILES[split]:
-        if (folder / name).is_file():
-            return folder / name
-    found = sorted(p.name for p in folder.iterdir())[:8] if folder.is_dir() else []
-    raise InputError(
-        f"{folder}: expected {' or '.join(FILES[split])} for the {split} split, found "
-        f"{', '.join(found) if found else 'no such folder' if not folder.exists() else 'nothing'}."
-    )
+def _ending(task: TaskSpec) -> str:
+    return "csv" if task.name == "csv" else "jsonl"
 
 
-def _read_jsonl(path: Path, read: Callable[[dict[str, Any], str], Question]) -> list[Question]:
-    questions = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        place = f"{path}:{number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{place}: expected a JSON object, found: {error}.") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{place}: expected a JSON object, found {type(row).__name__}.")
-        questions.append(read(row, place))
-    if not questions:
-        raise InputError(f"{path}: expected at least one question, found an empty file.")
-    return questions
+def _fields(task: TaskSpec) -> tuple[str, str]:
+    if task.name == "reasoning_gym":
+        return "question", "answer"
+    return task.question_field, task.gold_field
 
 
 def _question(row: dict[str, Any], place: str, question_field: str, gold_field: str) -> Question:
@@ -135,26 +161,6 @@ def _gsm8k_question(row: dict[str, Any], place: str) -> Question:
     return Question(question.question, gold.strip().replace(",", ""), place)
 
 
-def _hub_rows(split: Split) -> list[dict[str, Any]]:
-    try:
-        from datasets import load_dataset
-    except ImportError as error:
-        raise MissingError(
-            "task gsm8k: reading it from the hub needs `pip install 'ahalab[train]'`; or set "
-            "task.path to "
-            "a folder with train.jsonl and test.jsonl."
-        ) from error
-    try:
-        rows = load_dataset(*HUB_GSM8K, split="train" if split == "train" else "test")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise MissingError(
-            f"task gsm8k: {HUB_GSM8K[0]} can't be reached ({str(error).splitlines()[0]}). Set "
-            "task.path "
-            "to a folder with train.jsonl and test.jsonl, or go online."
-        ) from error
-    return [dict(row) for row in rows]
-
-
 def check_golds(questions: list[Question], task: str) -> None:
     """Refuse a gold answer that the scorer can't read: every answer to it would be an error.
 
@@ -166,5 +172,6 @@ def check_golds(questions: list[Question], task: str) -> None:
         if fault is not None:
             raise InputError(
                 f"{question.source}: expected a gold answer that can be scored, found "
-                f"{question.gold[:80]!r} ({fault}). Mend the row."
+                f"{question.gold[:80]!r} ({fault}). Mend the row, or name "
+                "its kind in task.scoring."
             )

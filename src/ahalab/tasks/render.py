@@ -24,7 +24,7 @@ def load_tokenizer(folder: Path) -> Any:
         )
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
-            f"{folder}: expected a tokenizer, found: {str(error).splitlines()[0]}"
+            f"{folder}: expected a tokenizer, found: {' '.join(str(error).split())[:200]}"
         ) from error
     if tokenizer.chat_template is None:
         raise InputError(

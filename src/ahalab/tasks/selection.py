@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
-import unicodedata
 
 from ahalab.errors import InputError
 from ahalab.records.terms import Split
 from ahalab.tasks.questions import Question
+from ahalab.tasks.text import normalised
 
-SIGNS = str.maketrans("−×÷⋅·", "-*/**")  # `3 − 2` and `3 × 2` differ by more than punctuation
 LISTED = 5  # overlapping questions named in the error
 
 
@@ -31,13 +29,6 @@ def prompt_id(position: int, question: Question) -> str:
     """
     text = f"{question.question}\x00{question.gold}"
     return f"{position:05d}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def normalised(question: str) -> str:
-    """Return a question without what carries no meaning: case, white space, punctuation, form."""
-    folded = unicodedata.normalize("NFKC", question).casefold().translate(SIGNS)
-    folded = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", folded)  # 1,000 is 1000
-    return " ".join(re.sub(r"[^\w\s+*/=<>^%-]", " ", folded).split())
 
 
 def check_overlap(

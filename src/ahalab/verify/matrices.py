@@ -13,7 +13,7 @@ from ahalab.plan.cells import BASE, FLOOR, Cell, training_cells
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric
-from ahalab.tasks.selection import normalised
+from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.oracle import FloatArray
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from ahalab.errors import AhaLabError
 from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import digest_bytes, encode
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt, Selection
 from ahalab.records.terms import Split
+from ahalab.tasks.ngrams import measure_overlap
 from ahalab.tasks.questions import Question, load_questions
-from ahalab.tasks.selection import draw, normalised, prompt_id
+from ahalab.tasks.selection import draw, prompt_id
+from ahalab.tasks.text import normalised
 from ahalab.tasks.validation import validation_questions
 from ahalab.verify.reading import Study
 
@@ -144,6 +148,7 @@ def _check_selection(study: Study) -> None:
         return
     study.match_plan(path, selection.plan_digest)
     name, asked = study.relative(path), prompts_asked(plan)
+    _check_shared_words(study, name, selection)
     ledger["cover"].expect(name, None, "splits drawn", list(asked), list(selection.drawn))
     for split, wanted in asked.items():
         drawn = min(wanted, selection.available.get(split, 0))
@@ -153,3 +158,12 @@ def _check_selection(study: Study) -> None:
         dropped = sum(d.split == split for d in selection.dropped)
         rows = study.stored_name(study.paths.prompts(split))
         ledger["cover"].expect(rows, None, "prompts", drawn - dropped, len(study.prompts(split)))
+
+
+def _check_shared_words(study: Study, name: str, selection: Selection) -> None:
+    """Count the word n-grams that training and evaluation share again, where they were counted."""
+    if selection.overlap is UNSET:
+        return
+    train, evaluation = ([p for _, p in study.prompts(split)] for split in ("train", "eval"))
+    found = measure_overlap(train, evaluation)
+    study.ledger["split"].expect(name, None, "overlap", found, selection.overlap)
