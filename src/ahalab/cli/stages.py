@@ -163,13 +163,15 @@ def evaluate(
     cells = [find_cell(plan, name) for name in cell] if cell else answer_cells(plan)
     require_train_extra()
     stage = Evaluation(plan, paths, Asked(limit, batch_size, processes))
-    with StageProgress("evaluate", stage.answers_of(cells), "answers", show=not quiet) as progress:
+    total, there = stage.answers_of(cells), stage.answers_there(cells)
+    with StageProgress("evaluate", total, "answers", there, show=not quiet) as progress:
         done = stage.evaluate(cells, progress.advance)
     stage.check_base()
     if limit is not None:
         print_partial([count_partial(answers) for answers in done], limit, paths)
         return
-    say(f"Evaluated {', '.join(c.name for c in cells)} in {paths.root}")
+    names = [answers.target.name.removesuffix("/answers") for answers in done]
+    say(f"Evaluated {', '.join(names)} in {paths.root}")
 
 
 def replay(
@@ -191,7 +193,8 @@ def replay(
     cells = [find_cell(plan, name) for name in cell] if cell else [BASE, *training_cells(plan)]
     require_train_extra()
     stage = Evaluation(plan, paths)
-    with StageProgress("replay", stage.answers_of(cells), "answers", show=not quiet) as progress:
+    total, there = stage.answers_of(cells), stage.answers_there(cells, "replay/")
+    with StageProgress("replay", total, "answers", there, show=not quiet) as progress:
         again = stage.evaluate(cells, progress.advance, under="replay/")
     differing = []
     for answers in again:

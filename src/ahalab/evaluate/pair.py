@@ -85,6 +85,14 @@ class Evaluation:
         sides = sum(len(together) for together in rounds(self.plan, cells))
         return sides * len(self.prompts) * self.plan.evaluation.samples
 
+    def answers_there(self, cells: Sequence[Cell], under: str = "") -> int:
+        """Return how many of them are committed already."""
+        every = [cell for together in rounds(self.plan, cells) for cell in together]
+        return sum(
+            read_journal(journal_path(target_of(self.written, cell, under).answers)).rows
+            for cell in every
+        )
+
     def evaluate(
         self, cells: Sequence[Cell], on_batch: OnBatch, under: str = ""
     ) -> list[AnswerSet]:
