@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ahalab.errors import InputError
+from ahalab.store.adapters import adapter_effect_norm
 from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    adapter_effect_norm,
     adapter_fingerprint,
     base_fingerprint,
     tokenizer_fingerprint,

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.analyze.sentences import probability
 from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
@@ -84,6 +84,10 @@ def print_verdicts(comparison: Comparison) -> None:
         if arm.primary:
             console.print(Text(arm.sentence))
             console.print()
+    for adapter in comparison.adapters:
+        if adapter.same_answers is True and adapter.metric == comparison.primary:
+            told = f"This adapter ({adapter.arm}, seed {adapter.seed}): {SAME_ANSWERS}"
+            console.print(Text(f"{told}\n"))
     if comparison.floor is not None:
         console.print(Text(comparison.floor.sentence))
         console.print()

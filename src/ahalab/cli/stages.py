@@ -152,6 +152,7 @@ def evaluate(
 ) -> None:
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import print_partial, say
+    from ahalab.evaluate.adapter_check import told_nothing_learned
     from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.evaluate.partial import count_partial
     from ahalab.pipeline.progress import StageProgress
@@ -169,6 +170,9 @@ def evaluate(
     if limit is not None:
         print_partial([count_partial(answers) for answers in done], limit, paths)
         return
+    for one in cells:
+        if told := told_nothing_learned(paths, one):
+            say(told)
     say(f"Evaluated {', '.join(c.name for c in cells)} in {paths.root}")
 
 

@@ -25,6 +25,7 @@ FILES = (
         "answer",
         "base/, arms/ARM/seed-S/, replay/: answers.jsonl, answers.protocol.json, floor.jsonl",
     ),
+    ("weights", "base/tensors.json"),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
