@@ -1,4 +1,4 @@
-"""Whether an adapter's files are what training says it left, before any weight is loaded; and whether it learned."""
+"""Whether an adapter is what training left, from its files; and whether it learned anything."""
 
 from __future__ import annotations
 

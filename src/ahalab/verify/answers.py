@@ -12,7 +12,7 @@ from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.records.terms import Finish, Metric, Outcome
-from ahalab.verify.completions import Placed, check_end, check_grade, tell_version
+from ahalab.verify.completions import RESCORE, Placed, check_end, check_grade, tell_version
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.protocols import answer_paths, protocol_of
 from ahalab.verify.reading import Study
@@ -187,7 +187,7 @@ def _check_rows(study: Study, answers: _Rows) -> None:
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
             would_change += check_grade(study, placed, prompt, version)
-    tell_version(ledger, name, version, would_change, len(answers.rows))
+    tell_version(ledger, name, version, (would_change, len(answers.rows)), RESCORE)
 
 
 def _check_replay(study: Study, plan: Plan, cell: Cell) -> None:

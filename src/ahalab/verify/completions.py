@@ -16,6 +16,11 @@ from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Put, clock_decided
 from ahalab.verify.reading import Study
 
+# What to do where another scorer judged: answers may be brought to this one. Rewards, and what was
+# seen while they were paid, may not: they are what the training was.
+RESCORE = "`ahalab rescore STUDY --write`, or install that version of ahalab, to check"
+INSTALL = "paid or seen in training, so a rescore leaves them; install that version to check"
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -76,12 +81,23 @@ def check_grade(study: Study, placed: Placed, prompt: Prompt, scorer_version: st
     return expected != found
 
 
-def tell_version(ledger: Ledger, file: str, version: str, would_change: int, rows: int) -> None:
-    """Say that completions were scored by another version, and how many outcomes would change."""
+def tell_version(
+    ledger: Ledger, file: str, version: str, change: tuple[int, int], remedy: str
+) -> None:
+    """Say that completions were scored by another version, and how many outcomes would change.
+
+    Args:
+        ledger: The checks.
+        file: The rows, relative to the study.
+        version: The scorer that judged them.
+        change: Outcomes that would change, and rows.
+        remedy: What to do to have them checked.
+    """
+    would_change, rows = change
     if version == SCORER_VERSION:
         return
     for check in ("regrade", "extract"):
         ledger[check].not_checked(
             f"{file}: scored by version {version}, here is {SCORER_VERSION}; {would_change} of "
-            f"{rows} outcomes would change (install that version of ahalab to check)"
+            f"{rows} outcomes would change ({remedy})"
         )

@@ -21,6 +21,7 @@ from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.training import advantages_from_rewards, handed_rewards
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
+from ahalab.verify.completions import INSTALL
 from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
 
@@ -236,7 +237,7 @@ def _tell_version(ledger: Ledger, run: RunRows) -> None:
         ledger[name].not_checked(
             f"{run.cell.name}: scored by versions {made}, here are {SCORER_VERSION} and "
             f"{TRAINING_PARSER_VERSION}; {run.changed_by_version} of {len(run.rows)} outcomes "
-            "would change (install that version of ahalab to check)"
+            f"would change ({INSTALL})"
         )
 
 

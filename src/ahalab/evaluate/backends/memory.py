@@ -40,8 +40,8 @@ def held_weights(model: Any) -> dict[str, str]:
 def _checksum(tensor: torch.Tensor) -> str:
     flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
     total = 0
-    for chunk in flat.split(CHUNK):
-        total = zlib.crc32(chunk.cpu().numpy(), total)
+    for at in range(0, len(flat), CHUNK):
+        total = zlib.crc32(flat[at : at + CHUNK].cpu().numpy(), total)
     return f"{total:08x}"
 
 
