@@ -41,7 +41,7 @@ def _checksum(tensor: torch.Tensor) -> str:
     flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
     total = 0
     for at in range(0, len(flat), CHUNK):
-        total = zlib.crc32(flat[at : at + CHUNK].cpu().numpy(), total)
+        total = zlib.crc32(flat[at : at + CHUNK].cpu().numpy().data, total)
     return f"{total:08x}"
 
 
