@@ -254,8 +254,8 @@ def test_written_the_study_stands_under_the_scorer_and_verifies_there(
     assert checks["rescored"]["count"] > 7 * 12
     # Rewards were paid by the scorer of the training: of them, and of nothing else, it says so.
     assert checks["regrade"]["status"] == "not checked"
-    assert "answers.jsonl" not in checks["regrade"]["note"]
-    assert "a rescore leaves them" in checks["regrade"]["note"]
+    assert "answers in" not in checks["regrade"]["note"]
+    assert "a rescore leaves what was paid or seen in training" in checks["regrade"]["note"]
     for name in ("base/answers", "base/floor", f"{RUN}/answers", f"replay/{RUN}/answers"):
         old, new = (answers(root / f"{name}.jsonl") for root in (small_study, rescored_study))
         assert [r.completion_ids for r in new] == [r.completion_ids for r in old]
@@ -306,7 +306,8 @@ def test_the_installed_scorer_says_what_it_cannot_check_and_what_to_do(
     rescored_study: Path,
 ) -> None:
     note = by_name(rescored_study)["regrade"].note
-    assert f"base/answers.jsonl: scored by version {NEW}, here is {SCORER_VERSION}" in note
+    scored = f"answers in 4 files: scored by version {NEW}, here is {SCORER_VERSION}; "
+    assert scored in note
     assert "ahalab rescore STUDY --write" in note
 
 
@@ -339,7 +340,7 @@ def test_killed_at_any_write_fsync_rename_or_removal_the_same_command_ends_the_s
     small_study: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", KILLS, str(OTHER.parent), str(small_study), str(tmp_path), "61"],
+        [sys.executable, "-c", KILLS, str(OTHER.parent), str(small_study), str(tmp_path), "97"],
         capture_output=True, text=True, timeout=500, check=False, env=environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -62,7 +62,17 @@ TOKENIZER_SETTINGS = (
     "clean_up_tokenization_spaces",
     "split_special_tokens",
 )
-SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token")
+SPECIAL_TOKENS = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+    "additional_special_tokens",
+    "extra_special_tokens",
+)
 PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
@@ -156,12 +166,14 @@ def tokenizer_settings(folder: Path) -> dict[str, Any]:
     config = _read_object(folder / "tokenizer_config.json")
     settings = {key: config[key] for key in TOKENIZER_SETTINGS if config.get(key)}
     listed = _read_object(folder / "tokenizer.json").get("added_tokens") or []
-    known = {t["content"] for t in listed if isinstance(t, dict) and t.get("special")}
-    named = [*_texts(config.get("additional_special_tokens"))]
-    named += _texts(config.get("extra_special_tokens"))
-    named += [text for key in SPECIAL_TOKENS for text in _texts(config.get(key))]
-    if added := sorted(set(named) - known):
-        settings["special_tokens"] = added
+    known = {t.get("content") for t in listed if isinstance(t, dict) and t.get("special")}
+    added = config.get("added_tokens_decoder")
+    described = added.values() if isinstance(added, dict) else ()
+    special = [t for t in described if isinstance(t, dict) and t.get("special")]
+    named = [text for key in SPECIAL_TOKENS for text in _texts(config.get(key))]
+    named += _texts(special)
+    if unknown := sorted(set(named) - known):
+        settings["special_tokens"] = unknown
     return settings
 
 

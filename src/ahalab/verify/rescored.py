@@ -91,7 +91,7 @@ def _check_rows(study: Study, kept: AnswerPaths, live: AnswerPaths, protocol: Pr
     pairs = zip_longest(study.rows(kept.answers, Answer), study.rows(live.answers, Answer))
     for old, new in pairs:
         if old is None or new is None:
-            line = (old or new)[0]  # type: ignore[index]
+            line = (old or new)[0]
             tally.fail(name, line, "as many answers as stand now", "another number")
             return
         line, row = old
