@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ahalab.errors import InputError
+from ahalab.evaluate.backends import Side
 from ahalab.evaluate.pair import Evaluation
 from ahalab.store.models import load_model, organism_folder
 from lab import PLAN, Trained, plan_of
@@ -74,7 +75,7 @@ def test_an_evaluation_whose_base_was_changed_in_memory_ends_in_an_error_that_na
     (adapter / "adapter_config.json").write_text(
         json.dumps({**config, "init_lora_weights": "olora"})
     )
-    stage.generator.use_adapter(adapter, "organism")
+    stage.backend.serve([Side("spare", adapter)])
     with pytest.raises(InputError, match=r"changes after adapters were removed: .*weight differs"):
         stage.check_base()
 

@@ -262,11 +262,11 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
 
 def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:
     """Print what a partial evaluation came to, marked as what it is."""
-    table = _table((f"PARTIAL: {limit} questions",), ("answers", "strict", "lenient"))
+    table = results_table((f"PARTIAL: {limit} questions",), ("answers", "strict", "lenient"))
     for one in counts:
         shares = (f"{100 * right / one.answers:.1f} %" for right in (one.strict, one.lenient))
         table.add_row(one.name, str(one.answers), *shares)
-    console = _console()
+    console = results_console()
     console.print(table)
     console.print(
         Text(
