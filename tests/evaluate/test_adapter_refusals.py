@@ -74,7 +74,7 @@ def test_a_sound_adapter_is_read(tmp_path: Path) -> None:
     ("fault", "told"),
     [
         (pickled, "found adapter_config.json, adapter_model.bin. Pickled weights are refused"),
-        (torn, "expected a safetensors file|expected \\d+ bytes"),
+        (torn, "expected a safetensors file|expected \\d+ bytes, as its header says"),
         (no_safetensors, "expected a safetensors file"),
         (config(base_model_name_or_path="other/base"), "the base organism .* found one for other"),
         (config(lora_alpha=16), r"expected lora_alpha=8, as it was trained \(run.json\), found 16"),

@@ -15,7 +15,7 @@ from ahalab.evaluate.backends.decoding import Row, can_release_rows, decode
 from ahalab.evaluate.backends.memory import held_weights, require_unchanged
 from ahalab.evaluate.protocol import generation_fields
 from ahalab.records.plan import Plan
-from ahalab.store.fingerprint import ADAPTER_WEIGHTS, read_adapter_config
+from ahalab.store.fingerprint import ADAPTER_WEIGHTS, named_difference, read_adapter_config
 from ahalab.store.models import end_ids, load_model, quiet_libraries
 from ahalab.store.safetensors import tensor_entries
 from ahalab.store.versions import versions
@@ -113,12 +113,10 @@ class TransformersBackend:
             self.model, adapter_name=name, save_embedding_layers=embeddings
         )
         held = {tensor: tuple(values.shape) for tensor, values in state.items()}
-        if held != saved:
-            odd = sorted(set(held.items()) ^ set(saved.items()))
+        if (told := named_difference(held, saved)) is not None:
             raise InputError(
-                f"{folder}: expected {len(held)} tensors as the base takes them, found "
-                f"{len(saved)}; "
-                f"first difference: {odd[0][0]} {odd[0][1]}. The adapter would be applied in part."
+                f"{folder}: expected the {len(held)} tensors that the base takes, found "
+                f"{len(saved)}: {told}. The adapter would be applied in part."
             )
 
     def generate(self, batch: Batch) -> list[list[Completion]]:
