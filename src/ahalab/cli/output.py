@@ -113,7 +113,7 @@ def _print_pass_at(console: Console, rates: Sequence[ReadingRates]) -> None:
     told = [(rate, rate.pass_at) for rate in rates if rate.pass_at is not UNSET]
     if not told:
         return
-    table = _table(("pass@k, %", "metric"), tuple(str(point.k) for point in told[0][1]))
+    table = results_table(("pass@k, %", "metric"), tuple(str(point.k) for point in told[0][1]))
     for rate, points_ in told:
         name = rate.answers.removesuffix("/answers")
         for metric in ("strict", "lenient"):
