@@ -174,7 +174,7 @@ def pickle_only(adapter: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "named"),
     [
-        (edited_alpha, "expected adapter sha256"),
+        (edited_alpha, "expected lora_alpha=32, as it was trained (run.json), found 64"),
         (flipped_byte, "expected adapter sha256"),
         (pickle_only, "adapter_model.bin"),
         (shutil.rmtree, "adapter"),

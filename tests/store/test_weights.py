@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ahalab.errors import InputError
+from ahalab.store.adapters import adapter_effect_norm
 from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    adapter_effect_norm,
     adapter_fingerprint,
     base_fingerprint,
     tokenizer_fingerprint,
@@ -356,3 +356,36 @@ def test_a_tokenizer_fingerprint_changes_with_its_files_and_not_with_others(tmp_
     assert tokenizer_fingerprint(tmp_path) == first
     (tmp_path / "tokenizer.json").write_bytes(b"{ }")
     assert tokenizer_fingerprint(tmp_path) != first
+
+
+@pytest.mark.parametrize(
+    ("config", "same"),
+    [
+        ({"clean_up_tokenization_spaces": False, "model_max_length": 9}, True),
+        ({"eos_token": "<end>", "additional_special_tokens": ["<end>"]}, True),
+        ({"added_tokens_decoder": {"1": {"content": "<end>", "special": True}}}, True),
+        ({"clean_up_tokenization_spaces": True}, False),
+        ({"add_bos_token": True}, False),
+        ({"add_prefix_space": True}, False),
+        ({"pad_token": {"content": "<pad>"}}, False),
+        ({"additional_special_tokens": ["<end>", "####"]}, False),
+        ({"extra_special_tokens": {"image": "<image>"}}, False),
+        ({"added_tokens_decoder": {"2": {"content": "####", "special": True}}}, False),
+    ],
+)
+def test_a_tokenizer_fingerprint_covers_what_its_configuration_adds_to_ids_or_text(
+    tmp_path: Path, config: dict[str, Any], same: bool
+) -> None:
+    known = {"added_tokens": [{"id": 1, "content": "<end>", "special": True}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(known))
+    without = tokenizer_fingerprint(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    assert (tokenizer_fingerprint(tmp_path) == without) == same
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "\xff"])
+def test_a_malformed_tokenizer_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "tokenizer_config.json").write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match=r"tokenizer_config\.json: expected a JSON object"):
+        tokenizer_fingerprint(tmp_path)

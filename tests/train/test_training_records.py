@@ -16,7 +16,8 @@ from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
 from ahalab.statistics.diagnostics import diagnose
 from ahalab.statistics.training import advantages_from_rewards, step_figures
-from ahalab.store.fingerprint import adapter_effect_norm, adapter_fingerprint
+from ahalab.store.adapters import adapter_effect_norm
+from ahalab.store.fingerprint import adapter_fingerprint
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.models import organism_folder
 from ahalab.store.reading import read_rows

@@ -145,11 +145,11 @@ def swap_runs(root: Path) -> None:
     (root / "spare").rename(root / OTHER)
 
 
-def tensors(root: Path, change: Callable[[np.ndarray[Any, Any]], None]) -> None:
+def tensors(root: Path, change: Callable[[np.ndarray[Any, Any]], None], rank: int = 2) -> None:
     stem = "base_model.model.layers.0.self_attn.q_proj"
     values = {
-        f"{stem}.lora_A.weight": np.ones((2, 6), "<f4"),
-        f"{stem}.lora_B.weight": np.ones((6, 2), "<f4"),
+        f"{stem}.lora_A.weight": np.ones((rank, 6), "<f4"),
+        f"{stem}.lora_B.weight": np.ones((6, rank), "<f4"),
     }
     change(values[f"{stem}.lora_B.weight"])
     write_tensors(root / RUN / "adapter" / ADAPTER_WEIGHTS, values)

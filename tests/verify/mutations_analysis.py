@@ -42,6 +42,18 @@ ANALYSIS = [
         COMPARISON,
     ),
     Mutation(
+        "an adapter is said to have learned nothing",
+        record(COMPARISON, "adapters", 0, to=lambda a: {**a, "same_answers": True}),
+        "stat.n",
+        COMPARISON,
+    ),
+    Mutation(
+        "a sentence says that nothing was learned",
+        record(COMPARISON, "adapters", 0, "sentence", to=lambda s: f"{s} It learned nothing."),
+        "stat.sentence",
+        COMPARISON,
+    ),
+    Mutation(
         "a denominator is halved",
         record(COMPARISON, "adapters", 0, "n", to=12),
         "stat.n",

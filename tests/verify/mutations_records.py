@@ -169,6 +169,30 @@ RECORDS = [
         f"{OTHER}/run.json",
     ),
     Mutation(
+        "a tensor of the base is another",
+        record("base/tensors.json", "tensors", 3, "sha256", to="0" * 64),
+        "base.pin",
+        "base/tensors.json",
+    ),
+    Mutation(
+        "a tensor of the base is left out",
+        record("base/tensors.json", "tensors", to=lambda listed: listed[1:]),
+        "base.pin",
+        "base/tensors.json",
+    ),
+    Mutation(
+        "the base's record is of another base",
+        record("base/tensors.json", "base_digest", to="sha256:0"),
+        "base.pin",
+        "base/tensors.json",
+    ),
+    Mutation(
+        "an adapter is of another rank than its configuration says",
+        lambda r: tensors(r, zeros, rank=3),
+        "adapter.config",
+        f"{RUN}/adapter/{ADAPTER_WEIGHTS}",
+    ),
+    Mutation(
         "a side answered hotter",
         record(f"{RUN}/answers.protocol.json", "generation", "temperature", to=0.7),
         "protocol",

@@ -41,10 +41,11 @@ from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.diagnostics import diagnose
 from ahalab.statistics.training import advantages_from_rewards, step_figures
+from ahalab.store.adapters import adapter_effect_norm
+from ahalab.store.base_tensors import fingerprint_base
 from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    adapter_effect_norm,
     adapter_fingerprint,
     base_fingerprint,
     tokenizer_fingerprint,
@@ -124,6 +125,7 @@ def build(root: Path, plan_text: str = PLAN) -> Path:
     root.mkdir(parents=True)
     paths.plan.write_text(dump_plan(plan), encoding="utf-8")
     prompts = write_prompts(plan, paths)
+    fingerprint_base(paths, organism_folder())
     for cell in training_cells(plan):
         write_run(plan, paths, prompts, cell)
     for cell in answer_cells(plan):

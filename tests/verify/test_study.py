@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tampering import edit_json, edit_row, read_lines, reseal
+from tampering import Row, edit_json, edit_row, edit_rows, read_lines, rebuild, reseal
 
 from ahalab.errors import InputError
-from ahalab.verify import completions, rollouts
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.store.models import organism_folder
+from ahalab.store.safetensors import tensor_entries
+from ahalab.verify import answers, base, completions, rollouts, validation
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
 from ahalab.verify.study import verify_study
 
@@ -173,14 +176,77 @@ def test_listed_failures_are_capped_and_all_are_counted(study: Path) -> None:
 def test_another_scorer_version_is_not_checked_and_says_how_many_outcomes_change(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollouts, "SCORER_VERSION", "999")
-    monkeypatch.setattr(completions, "SCORER_VERSION", "999")
+    for module in (rollouts, completions, answers, validation):
+        monkeypatch.setattr(module, "SCORER_VERSION", "999")
     edit_row(study / f"{RUN}/rollouts.jsonl", 1, strict="error")
     reseal(study)
     found = by_name(verify_study(study))
     assert found["regrade"].status == "not checked"
-    assert "1 of 32 outcomes would change" in found["regrade"].note
-    assert "install that version" in found["regrade"].note
+    note = found["regrade"].note
+    assert f"rollouts in 6 files: scored by version {SCORER_VERSION} (training parser" in note
+    assert "1 of 192 outcomes would change" in note  # 6 runs of 32
+    assert "install that version" in note
+
+
+def test_an_adapter_that_answers_as_the_base_did_is_said_to_have_learned_nothing(
+    study: Path,
+) -> None:
+    """Its rows become the base's, in the evaluation and in the replay; all else is made again."""
+    of_base = [json.loads(line) for line in read_lines(study / "base/answers.jsonl")]
+    own = ("schema", "protocol", "side")
+
+    def take(rows: list[Row]) -> None:
+        for ours, theirs in zip(rows, of_base, strict=True):
+            ours.update({key: value for key, value in theirs.items() if key not in own})
+
+    for under in ("", "replay/"):
+        edit_rows(study / f"{under}{RUN}/answers.jsonl", take)
+    rebuild(study)
+    assert verify_study(study).result == "PASSED"
+    comparison = json.loads((study / "analysis/comparison.json").read_bytes())
+    told = {
+        (a["arm"], a["seed"]): a["sentence"]
+        for a in comparison["adapters"]
+        if a.get("same_answers")
+    }
+    assert list(told) == [("historical", 1)]
+    assert "It learned nothing that shows" in told["historical", 1]
+    done = subprocess.run(
+        [sys.executable, "-m", "ahalab", "analyze", str(study)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "This adapter (historical, seed 1): It learned nothing that shows" in done.stdout
+    edit_json(study / "analysis/comparison.json", lambda t: t["adapters"][0].pop("same_answers"))
+    found = by_name(verify_study(study))
+    assert "same_answers: True" in found["stat.n"].failures[0].expected
+
+
+def test_an_effect_that_the_files_do_not_tell_is_not_checked(study: Path) -> None:
+    edit_json(study / f"{RUN}/adapter/adapter_config.json", lambda t: t.update(use_dora=True))
+    check = by_name(verify_study(study))["adapter.effect"]
+    assert check.status == "not checked"
+    assert "arms/historical/seed-1: not told by the files (use_dora" in check.note
+
+
+def test_a_base_that_is_not_recorded_by_tensor_is_said_and_no_failure(study: Path) -> None:
+    (study / "base/tensors.json").unlink()
+    reseal(study)
+    check = by_name(verify_study(study))["base.pin"]
+    assert check.status == "passed"
+    assert "a difference can't be named" in check.note
+
+
+def test_another_base_at_hand_is_named_tensor_by_tensor(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(organism_folder(), tmp_path / "model"))
+    path = folder / "model.safetensors"
+    last = max(tensor_entries(path), key=lambda entry: entry.end)
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    monkeypatch.setattr(base, "organism_folder", lambda: folder)
+    check = by_name(verify_study(study))["base.here"]
+    assert check.status == "not checked"
+    assert f"{last.name} differs" in check.note
 
 
 def test_the_owner_who_hides_a_missing_arm_fails_and_who_tells_is_incomplete(study: Path) -> None:

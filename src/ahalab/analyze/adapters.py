@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec import UNSET
 
-from ahalab.analyze.answers import FloatArray, StudyAnswers
+from ahalab.analyze.answers import Answers, FloatArray, StudyAnswers
 from ahalab.analyze.sentences import adapter_sentence, floor_sentence, interval, probability
 from ahalab.records.comparison import AdapterComparison, NoiseFloor
 from ahalab.records.terms import Metric
@@ -42,6 +43,8 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
     in_points = (100 * bounds.low, 100 * bounds.high)
     p_told = probability(p_value) + ("" if p_value is None else ", uncorrected")
     told += f" ({interval(in_points, analysis.confidence, 'questions')}; {p_told})"
+    same = same_answers(study.base, study.adapters[arm, seed])
+    notes = [*(["borderline"] if verdict.borderline else []), *(["same answers"] if same else [])]
     return AdapterComparison(
         arm=arm,
         seed=seed,
@@ -63,9 +66,15 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
             100 * difference,
             told,
             verdict.name,
-            borderline=verdict.borderline,
+            *notes,
         ),
+        same_answers=True if same else UNSET,
     )
+
+
+def same_answers(base: Answers, adapter: Answers) -> bool:
+    """Say whether an adapter's every completion is the base's, to the letter."""
+    return all(base.rows[key].completion == row.completion for key, row in adapter.rows.items())
 
 
 def _test(

@@ -209,10 +209,12 @@ def require_comparable(base: Answers, adapter: Answers) -> None:
         for key in sorted(ours.keys() | theirs.keys())
         if key != "adapter_digest" and ours.get(key) != theirs.get(key)
     ]
+    remedy = "Evaluate both again under the same plan, on the same machine."
+    if base.protocol.scorer_version != adapter.protocol.scorer_version:
+        remedy = "`ahalab rescore STUDY --write` brings all answers to the installed scorer."
     raise ProtocolError(
         f"{base.name} and {adapter.name}: expected one protocol, found different "
-        f"{'; '.join(fields)}. "
-        "Evaluate both again under the same plan, on the same machine."
+        f"{'; '.join(fields)}. {remedy}"
     )
 
 

@@ -131,15 +131,21 @@ def _note_sentence(note: str, margin_points: float) -> str:
     }.get(note, "")
 
 
+SAME_ANSWERS = "It learned nothing that shows: every answer is the base's, to the letter."
+
+
 def adapter_sentence(
     name: str,
     metric: Metric,
     difference: float,
     told: str,
     verdict: VerdictWord,
-    borderline: bool = False,
+    *notes: str,
 ) -> str:
-    """Return the sentence on one adapter; `told` holds counts, interval and p."""
+    """Return the sentence on one adapter; `told` holds counts, interval and p.
+
+    Notes are `borderline` and `same answers`.
+    """
     word = {
         "improved": "is better than",
         "worse": "is worse than",
@@ -147,7 +153,9 @@ def adapter_sentence(
     }.get(verdict, "shows no evidence of a change from")
     change = f"{points(difference)} points, {told}"
     head = f"This adapter ({name}) {word} the base in {metric} accuracy: {change}."
-    return f"{head} Borderline: the p-value and the interval disagree." if borderline else head
+    if "borderline" in notes:
+        head += " Borderline: the p-value and the interval disagree."
+    return f"{head} {SAME_ANSWERS}" if "same answers" in notes else head
 
 
 def floor_sentence(n: int, changed: int, strict: int, lenient: int) -> str:

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from ahalab import __version__
-from ahalab.cli import analysis, arms, demo, evidence, organism, plans, preflight, scoring, stages
+from ahalab.cli import (
+    analysis,
+    arms,
+    demo,
+    evidence,
+    organism,
+    plans,
+    preflight,
+    rescoring,
+    scoring,
+    stages,
+)
 from ahalab.errors import InputError
 
 app = typer.Typer(
@@ -44,6 +55,7 @@ app.command("run")(stages.run)
 app.command("train")(stages.train)
 app.command("evaluate")(stages.evaluate)
 app.command("replay")(stages.replay)
+app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
 app.command("diagnose")(analysis.diagnose)

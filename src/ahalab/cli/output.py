@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.analyze.sentences import probability
 from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
@@ -55,12 +55,13 @@ def harmless(text: str) -> str:
     return "".join(shown)
 
 
-def _console() -> Console:
+def results_console() -> Console:
+    """Return the console that results go to; into a pipe nothing is wrapped."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
-def _table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+def results_table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
     """Return a table: columns of text, left; then columns of numbers, right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in text:
@@ -77,13 +78,17 @@ def points(value: float | None) -> str:
 
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
-    console = _console()
+    console = results_console()
     if comparison.missing:
         console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:
         if arm.primary:
             console.print(Text(arm.sentence))
             console.print()
+    for adapter in comparison.adapters:
+        if adapter.same_answers is True and adapter.metric == comparison.primary:
+            told = f"This adapter ({adapter.arm}, seed {adapter.seed}): {SAME_ANSWERS}"
+            console.print(Text(f"{told}\n"))
     if comparison.floor is not None:
         console.print(Text(comparison.floor.sentence))
         console.print()
@@ -92,7 +97,9 @@ def print_verdicts(comparison: Comparison) -> None:
     if cut := cut_warning(comparison.rates):
         console.print(Text(f"{cut}\n"))
     interval = f"{100 * comparison.confidence:.4g} % interval"
-    table = _table(("arm", "against", "metric"), ("accuracy", "change", interval, "p (Holm)"))
+    table = results_table(
+        ("arm", "against", "metric"), ("accuracy", "change", interval, "p (Holm)")
+    )
     for arm in comparison.arms:
         table.add_row(*_verdict_row(arm))
     console.print(table)
@@ -106,7 +113,7 @@ def _print_pass_at(console: Console, rates: Sequence[ReadingRates]) -> None:
     told = [(rate, rate.pass_at) for rate in rates if rate.pass_at is not UNSET]
     if not told:
         return
-    table = _table(("pass@k, %", "metric"), tuple(str(point.k) for point in told[0][1]))
+    table = results_table(("pass@k, %", "metric"), tuple(str(point.k) for point in told[0][1]))
     for rate, points_ in told:
         name = rate.answers.removesuffix("/answers")
         for metric in ("strict", "lenient"):
@@ -163,7 +170,7 @@ def print_ablation(ablation: Ablation) -> None:
     def spread(value: float | None) -> str:
         return "-" if value is None else f"{value:.1f}"
 
-    table = _table(("arm",), ("seed", "reward", "own score", "strict", "lenient"))
+    table = results_table(("arm",), ("seed", "reward", "own score", "strict", "lenient"))
     for cell in ablation.cells:
         table.add_row(
             cell.arm,
@@ -173,7 +180,7 @@ def print_ablation(ablation: Ablation) -> None:
             points(cell.strict_difference_points),
             points(cell.lenient_difference_points),
         )
-    over = _table(("over seeds",), ("seeds", "own score", "strict", "sd", "lenient", "sd"))
+    over = results_table(("over seeds",), ("seeds", "own score", "strict", "sd", "lenient", "sd"))
     for arm in ablation.arms:
         over.add_row(
             f"{arm.arm} (control)" if arm.control else arm.arm,
@@ -184,7 +191,7 @@ def print_ablation(ablation: Ablation) -> None:
             points(arm.lenient_difference_points),
             spread(arm.lenient_seed_spread_points),
         )
-    console = _console()
+    console = results_console()
     console.print(table)
     console.print()
     console.print(over)
@@ -202,7 +209,7 @@ def print_ablation(ablation: Ablation) -> None:
 
 def print_diagnostics(diagnostics: Diagnostics) -> None:
     """Print the summary of one run: trends, shares, alarms."""
-    console = _console()
+    console = results_console()
     console.print(
         Text(
             f"{diagnostics.arm}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
@@ -213,13 +220,13 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}"
 
-    table = _table(("",), ("first fifth", "last fifth"))
+    table = results_table(("",), ("first fifth", "last fifth"))
     trends = {name: getattr(diagnostics, name) for name in TRENDS}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
         table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
     console.print(table)
-    shares = _table(("whole run",), ("",))
+    shares = results_table(("whole run",), ("",))
     for label, value in (
         ("groups without a difference in reward", diagnostics.zero_variance_fraction),
         ("groups all right", diagnostics.all_right_fraction),
@@ -241,7 +248,9 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     console.print()
     console.print(shares)
     if diagnostics.validation:
-        points = _table(("validation: after step",), ("prompts", "strict", "lenient", "truncated"))
+        points = results_table(
+            ("validation: after step",), ("prompts", "strict", "lenient", "truncated")
+        )
         for point in diagnostics.validation:
             fractions = (point.strict_fraction, point.lenient_fraction, point.truncated_fraction)
             points.add_row(str(point.step), str(point.prompts), *map(number, fractions))
@@ -253,11 +262,11 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
 
 def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:
     """Print what a partial evaluation came to, marked as what it is."""
-    table = _table((f"PARTIAL: {limit} questions",), ("answers", "strict", "lenient"))
+    table = results_table((f"PARTIAL: {limit} questions",), ("answers", "strict", "lenient"))
     for one in counts:
         shares = (f"{100 * right / one.answers:.1f} %" for right in (one.strict, one.lenient))
         table.add_row(one.name, str(one.answers), *shares)
-    console = _console()
+    console = results_console()
     console.print(table)
     console.print(
         Text(
@@ -270,11 +279,11 @@ def print_preflight(found: Preflight) -> None:
     """Print one row per check, and a summary."""
     from ahalab.pipeline.preflight import summary
 
-    table = _table(("check", "level", "found, and what to do"), ())
+    table = results_table(("check", "level", "found, and what to do"), ())
     for check in found.checks:
         remedy = f". To do: {check.remedy}" if check.remedy else ""
         table.add_row(check.name, check.level, Text(harmless(f"{check.found}{remedy}.")))
-    console = _console()
+    console = results_console()
     console.print(table)
     console.print(Text(f"\n{'REFUSED' if found.refused else 'READY'}: {summary(found)}"))
 

@@ -152,6 +152,7 @@ def evaluate(
 ) -> None:
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import print_partial, say
+    from ahalab.evaluate.adapter_check import told_nothing_learned
     from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.evaluate.partial import count_partial
     from ahalab.pipeline.progress import StageProgress
@@ -170,6 +171,9 @@ def evaluate(
     if limit is not None:
         print_partial([count_partial(answers) for answers in done], limit, paths)
         return
+    for one in cells:
+        if told := told_nothing_learned(paths, one):
+            say(told)
     names = [answers.target.name.removesuffix("/answers") for answers in done]
     say(f"Evaluated {', '.join(names)} in {paths.root}")
 

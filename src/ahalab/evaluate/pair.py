@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ahalab.errors import InputError, MissingError
+from ahalab.evaluate.adapter_check import require_sound_adapter
 from ahalab.evaluate.backends import Backend, Side
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.partial import draw_partial
@@ -18,7 +19,13 @@ from ahalab.plan.resolve import floor_size
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
-from ahalab.store.fingerprint import adapter_fingerprint, base_fingerprint, tokenizer_fingerprint
+from ahalab.store.base_tensors import fingerprint_base, require_same_base
+from ahalab.store.fingerprint import (
+    adapter_fingerprint,
+    base_tensors,
+    tokenizer_fingerprint,
+    weights_digest,
+)
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.models import resolve_model
@@ -65,10 +72,11 @@ class Evaluation:
             self.prompts = draw_partial(self.prompts, asked.limit, plan.evaluation.seed)
             self.written = paths.partial(asked.limit)
         self.tokenizer = load_tokenizer(self.folder)
+        self.tensors = fingerprint_base(paths, self.folder)
         self.weights = Weights(
             template=template_fingerprint(self.tokenizer),
             tokenizer=tokenizer_fingerprint(self.folder),
-            base=base_fingerprint(self.folder),
+            base=weights_digest(self.tensors),
         )
         fixed = (asked.batch_size, asked.processes)
         self.batch_size = batch_size_of(plan, self.written, self.folder, self.prompts, fixed)
@@ -115,18 +123,15 @@ class Evaluation:
         return done
 
     def check_base(self) -> None:
-        """Check at the end that the base's files did not change while it answered.
+        """Check at the end that the base did not change while it answered: files and memory.
 
         Raises:
-            InputError: They did.
+            InputError: It did; the tensors are named.
         """
-        found = base_fingerprint(self.folder)
-        if found != self.weights.base:
-            raise InputError(
-                f"{self.folder}: expected the base {self.weights.base[:19]}... that the "
-                "evaluation began "
-                f"with, found {found[:19]}.... Its files changed meanwhile; evaluate again."
-            )
+        found, since = base_tensors(self.folder), "this evaluation began with"
+        require_same_base(self.tensors, found, self.folder, since)
+        if "backend" in self.__dict__:  # loaded: something answered
+            self.backend.check_weights()
 
     def _side(self, cell: Cell) -> Side:
         return Side(cell.name, None if cell.arm is None else self._adapter(cell))
@@ -169,6 +174,7 @@ class Evaluation:
         """Return the adapter's fingerprint, compared with the run's record as its base is."""
         record = self._run_record(cell)
         folder = self._adapter(cell)
+        require_sound_adapter(folder, self.plan.model.id, record.effective_lora)
         found = adapter_fingerprint(folder)
         for what, expected, actual in (
             ("adapter", record.adapter_digest, found),

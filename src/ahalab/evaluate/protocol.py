@@ -122,6 +122,8 @@ def require_same(expected: Protocol, found: Protocol, place: Path) -> None:
     """
     ours, theirs = to_plain(expected), to_plain(found)
     differing = [f"{k}: {ours[k]!r} now, {theirs[k]!r} there" for k in ours if ours[k] != theirs[k]]
+    if ours["scorer_version"] != theirs["scorer_version"]:
+        differing.append("(`ahalab rescore` brings saved answers to the installed scorer)")
     if differing:
         raise ProtocolError(
             f"{place}: expected the protocol of this plan and machine, found another one: "

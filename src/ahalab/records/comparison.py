@@ -31,6 +31,8 @@ class AdapterComparison(Record, frozen=True, kw_only=True):
     p_exact: float | None  # exact McNemar, for tables that quote it
     verdict: VerdictWord
     sentence: str
+    # true: every completion is the base's, to the letter, so nothing was learned that shows
+    same_answers: bool | UnsetType = UNSET
 
 
 class ArmComparison(Record, frozen=True, kw_only=True):

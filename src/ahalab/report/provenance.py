@@ -129,16 +129,23 @@ def facts(study: Study, root: str) -> tuple[Fact, ...]:
             ),
         ),
         Fact("Versions", _distinct(_versions(r.versions) for r in records)),
-        Fact(
-            "Scorer",
-            _distinct(
-                f"{r.scorer_version} (evaluation), {r.training_parser_version} (training parser)"
-                for r in records
-            ),
-        ),
+        Fact("Scorer", _scorers(study)),
         Fact("Evaluation", (_evaluation(study),) if protocol else (UNKNOWN,)),
         Fact("Trained", _trained(records)),
     )
+
+
+def _scorers(study: Study) -> tuple[str, ...]:
+    """Return the scorers of the training, and that of the answers where they were rescored."""
+    records = [run.record for run in study.runs]
+    told = _distinct(
+        f"{r.scorer_version} (evaluation), {r.training_parser_version} (training parser)"
+        for r in records
+    )
+    answered = study.protocol.scorer_version if study.protocol else None
+    if answered is None or all(r.scorer_version == answered for r in records):
+        return told
+    return (*told, f"{answered} (answers, rescored since)")
 
 
 def _distinct(values: Iterable[str]) -> tuple[str, ...]:

@@ -126,6 +126,16 @@ class StudyPaths:
         return StudyPaths(self.work / f"partial-{limit}")
 
     @property
+    def base_tensors(self) -> Path:
+        """The base's weights, tensor by tensor."""
+        return self.root / "base" / "tensors.json"
+
+    @property
+    def rescored(self) -> Path:
+        """Folder of the answers as earlier scorers had judged them, one folder per version."""
+        return self.root / "rescored"
+
+    @property
     def comparison(self) -> Path:
         """Verdicts."""
         return self.root / "analysis" / "comparison.json"

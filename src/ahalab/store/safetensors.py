@@ -78,7 +78,10 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
             )
         at = entry.end
     if at != path.stat().st_size:
-        raise InputError(f"{path}: expected {at} bytes, found {path.stat().st_size}.")
+        raise InputError(
+            f"{path}: expected {at} bytes, as its header says, found {path.stat().st_size}. "
+            "Restore the file."
+        )
     return sorted(entries, key=lambda e: e.name)
 
 

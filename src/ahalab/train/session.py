@@ -25,12 +25,14 @@ from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.diagnostics import diagnose
+from ahalab.store.adapters import adapter_effect_norm
+from ahalab.store.base_tensors import fingerprint_base
 from ahalab.store.durable import replace_file
 from ahalab.store.fingerprint import (
-    adapter_effect_norm,
     adapter_fingerprint,
-    base_fingerprint,
+    base_tensors,
     tokenizer_fingerprint,
+    weights_digest,
 )
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import RunPaths, StudyPaths
@@ -100,7 +102,8 @@ class Session:
         self.seed = seed
         self.plan_digest = digest(plan)
         self.model = resolve_model(plan.model)
-        self.base_digest = base_fingerprint(self.model)
+        tensors = fingerprint_base(paths, self.model) if ranks.first else base_tensors(self.model)
+        self.base_digest = weights_digest(tensors)
         self.prompts = read_prompts(paths, "train")
         self.files = run_files(plan, paths, run)
         self.checkpoints = paths.work / "checkpoints" / run.name

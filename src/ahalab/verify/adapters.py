@@ -6,10 +6,10 @@ import numpy as np
 
 from ahalab.errors import AhaLabError
 from ahalab.records.diagnostics import Diagnostics
+from ahalab.store.adapters import COMPARED, effect_norm, read_adapter, unknown_effect
 from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
-    adapter_effect_norm,
     adapter_fingerprint,
     read_adapter_config,
 )
@@ -17,11 +17,6 @@ from ahalab.store.safetensors import load_float32
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows
 
-# What changes the meaning of the weights, compared with what training says it used.
-COMPARED = (
-    "peft_type", "r", "lora_alpha", "rank_pattern", "alpha_pattern", "use_rslora", "use_dora",
-    "bias", "modules_to_save", "layers_to_transform",
-)  # fmt: skip
 NOTHING_LEARNED = "nothing_learned"
 
 
@@ -93,11 +88,16 @@ def _check_weights(study: Study, run: RunRows) -> None:
     if broken:
         return
     try:
-        norm = adapter_effect_norm(run.paths.adapter)
-    except (AhaLabError, ValueError) as error:
-        ledger["adapter.effect"].fail(name, None, "pairs of lora_A and lora_B", str(error))
+        adapter = read_adapter(run.paths.adapter)
+    except (AhaLabError, OSError, ValueError) as error:
+        ledger["adapter.config"].fail(name, None, "tensors of its own rank", str(error))
         return
-    _judge_effect(study, run, name, norm)
+    ledger["adapter.config"].passed(len(adapter.modules))
+    why = unknown_effect(adapter)
+    if why is not None:
+        ledger["adapter.effect"].not_checked(f"{run.cell.name}: not told by the files ({why})")
+        return
+    _judge_effect(study, run, name, effect_norm(adapter) or 0.0)
 
 
 def _judge_effect(study: Study, run: RunRows, name: str, norm: float) -> None:

@@ -12,7 +12,14 @@ from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.records.terms import Finish, Metric, Outcome
-from ahalab.verify.completions import Placed, check_end, check_grade, tell_version
+from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.verify.completions import (
+    Placed,
+    check_end,
+    check_grade,
+    count_version,
+    tell_versions,
+)
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.protocols import answer_paths, protocol_of
 from ahalab.verify.reading import Study
@@ -79,6 +86,7 @@ def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> dict[Ce
             if answers is not None:
                 found[cell] = answers
             _check_replay(study, plan, cell)
+    tell_versions(study)
     study.ledger.close(NAMES)
     return found
 
@@ -187,7 +195,8 @@ def _check_rows(study: Study, answers: _Rows) -> None:
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
             would_change += check_grade(study, placed, prompt, version)
-    tell_version(ledger, name, version, would_change, len(answers.rows))
+    versions = (version, SCORER_VERSION)
+    count_version(study, "answers", versions, would_change, len(answers.rows))
 
 
 def _check_replay(study: Study, plan: Plan, cell: Cell) -> None:

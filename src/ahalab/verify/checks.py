@@ -65,6 +65,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "protocol": "answers were made under one protocol, the plan's",
         "pair.key": "answers stand in the order that the batch plan fixes",
         "replay": "answers generated again are equal to the byte",
+        "rescored": "outcomes kept from earlier scorers belong to the same completions",
         "stat.n": "counts and denominators are those of the answers",
         "stat.recompute": "differences, tests, intervals and verdicts come out again",
         "stat.method": "methods and what an interval covers are named rightly",

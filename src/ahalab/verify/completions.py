@@ -5,8 +5,10 @@ Answers of the evaluation and of the validation are checked alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
@@ -15,6 +17,18 @@ from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Put, clock_decided
 from ahalab.verify.reading import Study
+
+Kind = Literal["answers", "rollouts", "validation answers"]
+# What to do where another scorer judged: answers may be brought to this one. Rewards, and what was
+# seen while they were paid, may not: they are what the training was.
+_TRAINING = "a rescore leaves what was paid or seen in training; install that version to check"
+REMEDIES: Mapping[Kind, str] = MappingProxyType(
+    {
+        "answers": "`ahalab rescore STUDY --write`, or install that version of ahalab, to check",
+        "rollouts": _TRAINING,
+        "validation answers": _TRAINING,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +90,32 @@ def check_grade(study: Study, placed: Placed, prompt: Prompt, scorer_version: st
     return expected != found
 
 
-def tell_version(ledger: Ledger, file: str, version: str, would_change: int, rows: int) -> None:
-    """Say that completions were scored by another version, and how many outcomes would change."""
-    if version == SCORER_VERSION:
+def count_version(
+    study: Study, kind: Kind, versions: tuple[str, str], would_change: int, rows: int
+) -> None:
+    """Count rows that another scorer judged, to be told once for all files of a kind.
+
+    Args:
+        study: The study.
+        kind: What the rows are.
+        versions: Of the scorers, as recorded and as installed.
+        would_change: Rows of which the outcomes would change.
+        rows: All of them.
+    """
+    if versions[0] == versions[1]:
         return
-    for check in ("regrade", "extract"):
-        ledger[check].not_checked(
-            f"{file}: scored by version {version}, here is {SCORER_VERSION}; {would_change} of "
-            f"{rows} outcomes would change (install that version of ahalab to check)"
-        )
+    files, changed, of = study.judged_elsewhere.get((kind, versions), (0, 0, 0))
+    study.judged_elsewhere[kind, versions] = (files + 1, changed + would_change, of + rows)
+
+
+def tell_versions(study: Study) -> None:
+    """Say what other scorers judged, how many outcomes would change, and what to do."""
+    for kind, remedy in REMEDIES.items():
+        for (counted, (made, here)), (files, changed, rows) in study.judged_elsewhere.items():
+            if counted != kind:
+                continue
+            for check in ("regrade", "extract", "grade.status"):
+                study.ledger[check].not_checked(
+                    f"{kind} in {files} files: scored by version {made}, here is {here}; "
+                    f"{changed} of {rows} outcomes would change ({remedy})"
+                )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ ROWS = {
     "timings": "timing/1",
     "validation": "validation/1",
 }
+RESCORED = re.compile(r"^rescored/scorer-[^/]+/")
 NAMED_BY_FILE = ("answers", "floor")  # the others are named by their folder
 
 
@@ -116,7 +118,7 @@ def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
         return
     study.match_plan(path, head.plan_digest, 1)
     stem = rows.name.removesuffix(".jsonl")
-    folder = study.relative(rows.parent)
+    folder = RESCORED.sub("", study.relative(rows.parent))  # kept copies bear their first names
     run = f"{folder}/{stem}" if folder == PROMPTS or stem in NAMED_BY_FILE else folder
     tally.expect(name, 1, "run", run, head.run)
     kind = "prompt/1" if folder == PROMPTS else ROWS.get(stem, "a known row file")

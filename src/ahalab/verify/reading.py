@@ -40,6 +40,8 @@ class Study:
         self.trust_rewards = trust_rewards
         self.paths = StudyPaths(root)
         self.ledger = ledger
+        # Rows that other scorers judged, by kind and versions: files, outcomes that change, rows.
+        self.judged_elsewhere: dict[tuple[str, tuple[str, str]], tuple[int, int, int]] = {}
         self._records: dict[Path, Record | None] = {}
         self._prompts: dict[Split, list[tuple[int, Prompt]]] = {}
         self.plan = self._read_plan()

@@ -21,6 +21,7 @@ from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.training import advantages_from_rewards, handed_rewards
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
+from ahalab.verify.completions import count_version
 from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
 
@@ -66,12 +67,18 @@ def check_rollouts(study: Study, run: RunRows, end_ids: frozenset[int]) -> None:
     _check_keys(study.ledger, run)
     _check_cover(study.ledger, run)
     _check_grades(study, run)
-    if not run.same_scorers:
-        _tell_version(study.ledger, run)
+    if run.record is not None:
+        recorded = _versions(run.record.scorer_version, run.record.training_parser_version)
+        versions = (recorded, _versions(SCORER_VERSION, TRAINING_PARSER_VERSION))
+        count_version(study, "rollouts", versions, run.changed_by_version, len(run.rows))
     _check_finish(study.ledger, run, end_ids)
     for line, row in run.rows:
         study.check_text((run.file, line), row.completion_ids, row.completion)
     _check_advantages(study.ledger, run)
+
+
+def _versions(scorer: str, training_parser: str) -> str:
+    return f"{scorer} (training parser {training_parser})"
 
 
 def training_digest(run: RunRows) -> str:
@@ -227,17 +234,6 @@ def _compare_sum(ledger: Ledger, run: RunRows, line: int, row: Rollout) -> None:
     else:
         what = f"the sum of {len(parts)} components, {len(terms)} with a value: {total}"
         ledger["reward.sum"].fail(run.file, line, what, row.reward)
-
-
-def _tell_version(ledger: Ledger, run: RunRows) -> None:
-    record = run.record
-    made = f"{record.scorer_version} and {record.training_parser_version}" if record else "unknown"
-    for name in ("regrade", "extract", "grade.status"):
-        ledger[name].not_checked(
-            f"{run.cell.name}: scored by versions {made}, here are {SCORER_VERSION} and "
-            f"{TRAINING_PARSER_VERSION}; {run.changed_by_version} of {len(run.rows)} outcomes "
-            "would change (install that version of ahalab to check)"
-        )
 
 
 def _check_finish(ledger: Ledger, run: RunRows, end_ids: frozenset[int]) -> None:

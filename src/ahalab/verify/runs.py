@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from ahalab.errors import AhaLabError
 from ahalab.plan.cells import Cell, pilot_of, training_cells
 from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.plan import Plan
@@ -13,9 +11,8 @@ from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.own import own_names
-from ahalab.store.fingerprint import base_fingerprint
-from ahalab.store.models import ORGANISM, organism_folder
 from ahalab.verify.adapters import check_adapter, check_shared_weights
+from ahalab.verify.base import check_base
 from ahalab.verify.checks import Ledger
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.own import own_arms
@@ -56,7 +53,7 @@ def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: froz
                 _check_config(study, run, first)
                 check_adapter(study, run)
                 check_shared_weights(study, run, training_digest(run), weights)
-        _check_base_here(study, plan, first)
+        check_base(study, plan, first)
     study.ledger.close(NAMES)
 
 
@@ -208,27 +205,3 @@ def _check_order(
             tally.fail(run.file, line, f"group {at} as in {other}: {ours[2]}", theirs[2])
             return
     tally.passed(len(seen))
-
-
-def _check_base_here(study: Study, plan: Plan, record: RunRecord | None) -> None:
-    """Compare with the packaged model, where that is the base; other bases are not looked for."""
-    tally = study.ledger["base.here"]
-    if record is None or plan.model.id != ORGANISM:
-        tally.not_checked(
-            "the base model is not part of the study; its digest is only compared between records"
-        )
-        return
-    found = _fingerprint(organism_folder())
-    if found == record.base_digest:
-        tally.passed()
-    else:
-        tally.not_checked(
-            "this version of ahalab ships another organism than the one that the study used"
-        )
-
-
-def _fingerprint(folder: Path) -> str | None:
-    try:
-        return base_fingerprint(folder)
-    except (AhaLabError, OSError):
-        return None

@@ -12,7 +12,7 @@ from ahalab.records.step import Step, Timing
 from ahalab.records.validation import ValidationAnswer
 from ahalab.statistics.diagnostics import RULES_VERSION, diagnose
 from ahalab.statistics.training import step_figures
-from ahalab.store.fingerprint import adapter_effect_norm
+from ahalab.store.adapters import adapter_effect_norm
 from ahalab.verify.reading import Study, close, differences
 from ahalab.verify.rollouts import RunRows
 

@@ -18,6 +18,7 @@ from ahalab.verify.prompts import check_prompts
 from ahalab.verify.protocols import check_protocols, end_ids_of
 from ahalab.verify.reading import Study
 from ahalab.verify.reportfile import check_report
+from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs
 from ahalab.verify.verdicts import check_comparison
 
@@ -57,6 +58,7 @@ def verify_study(
     check_prompts(study)
     check_runs(study, journals, end_ids_of(study))
     check_protocols(study)
+    check_rescored(study)
     answers = check_answers(study, journals)
     prompts = [prompt for _, prompt in study.prompts("eval")]
     outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)

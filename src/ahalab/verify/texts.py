@@ -9,8 +9,11 @@ from tokenizers import Tokenizer
 
 from ahalab.errors import AhaLabError
 from ahalab.records.plan import Plan
-from ahalab.store.fingerprint import tokenizer_fingerprint
+from ahalab.store.fingerprint import tokenizer_fingerprint, tokenizer_settings
 from ahalab.store.models import ORGANISM, organism_folder
+
+# Settings under which transformers decodes otherwise than tokenizer.json alone says.
+OWN_WAYS = {"clean_up_tokenization_spaces", "special_tokens"}
 
 
 class Decoder:
@@ -35,7 +38,9 @@ def decoder_for(plan: Plan, tokenizer_digest: str) -> Decoder | None:
     """
     folder = organism_folder() if plan.model.id == ORGANISM else Path(plan.model.id).expanduser()
     try:
-        if folder.is_dir() and tokenizer_fingerprint(folder) == tokenizer_digest:
+        if not folder.is_dir() or tokenizer_fingerprint(folder) != tokenizer_digest:
+            return None
+        if not OWN_WAYS & tokenizer_settings(folder).keys():
             return Decoder(Tokenizer.from_file(str(folder / "tokenizer.json")))
     except (AhaLabError, OSError, ValueError):
         return None

@@ -6,7 +6,7 @@ from ahalab.plan.schedule import checkpoint_steps
 from ahalab.records.prompt import Prompt
 from ahalab.records.validation import ValidationAnswer
 from ahalab.scoring.answers import SCORER_VERSION
-from ahalab.verify.completions import Placed, check_end, check_grade, tell_version
+from ahalab.verify.completions import Placed, check_end, check_grade, count_version
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows
 
@@ -88,4 +88,5 @@ def _check_rows(
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
             would_change += check_grade(study, placed, prompt, version)
-    tell_version(study.ledger, file, version, would_change, len(rows))
+    versions = (version, SCORER_VERSION)
+    count_version(study, "validation answers", versions, would_change, len(rows))

@@ -183,9 +183,19 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
         tally.passed()
         expected = expected_adapter(outcomes, outcomes.sets[cell], metric)
         book(study, place, expected, recorded)
-        check_adapter_sentence(study, recorded, comparison.confidence)
+        same = _same_answers(outcomes, outcomes.sets[cell])
+        study.ledger["stat.n"].expect(
+            FILE, None, f"{place}: same_answers", same, recorded.same_answers is True
+        )
+        check_adapter_sentence(study, recorded, comparison.confidence, same=same)
     for left in found:
         study.ledger["outcome.added"].fail(FILE, None, "only adapters with answers", left)
+
+
+def _same_answers(outcomes: Outcomes, answers: AnswerSet) -> bool:
+    """Say whether an adapter wrote what the base wrote, question by question."""
+    base = outcomes.base.replies
+    return all(base[key].completion == reply.completion for key, reply in answers.replies.items())
 
 
 def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> dict[str, Any]:

@@ -65,8 +65,10 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
     _check(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
 
 
-def check_adapter_sentence(study: Study, found: AdapterComparison, confidence: float) -> None:
-    """Check the sentence on one adapter."""
+def check_adapter_sentence(
+    study: Study, found: AdapterComparison, confidence: float, *, same: bool
+) -> None:
+    """Check the sentence on one adapter; `same` when its every answer is the base's."""
     figures = [points(found.difference_points), *_span(found.interval_points)]
     optional = [_p(found.p_value), f"{100 * confidence:.4g}", str(found.seed), str(found.n)]
     if found.gained is not None and found.lost is not None:
@@ -76,6 +78,10 @@ def check_adapter_sentence(study: Study, found: AdapterComparison, confidence: f
     place = f"{found.arm}, seed {found.seed}, {found.metric}"
     text = found.sentence.replace(found.arm, "")
     _check(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+    said = "It learned nothing" in text
+    if same != said:
+        what = "that it learned nothing" if same else "nothing of learning nothing"
+        study.ledger["stat.sentence"].fail(FILE, None, f"{place}: {what}, as its answers say", text)
 
 
 def check_floor_sentence(study: Study, found: NoiseFloor) -> None:

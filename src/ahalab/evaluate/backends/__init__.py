@@ -52,3 +52,12 @@ class Backend(Protocol):
 
     def generate(self, batch: Batch) -> list[list[Completion]]:
         """Return one completion per side and question, in the order of `serve` and of the batch."""
+
+    def check_weights(self) -> None:
+        """Take every adapter off, and check that the base's weights are what they were.
+
+        A backend that holds no weights here has nothing to check.
+
+        Raises:
+            InputError: Adapters left something behind; the tensors are named.
+        """

@@ -12,9 +12,10 @@ from transformers import GenerationConfig
 from ahalab.errors import InputError
 from ahalab.evaluate.backends import BackendFacts, Batch, Side
 from ahalab.evaluate.backends.decoding import Row, can_release_rows, decode
+from ahalab.evaluate.backends.memory import held_weights, require_unchanged
 from ahalab.evaluate.protocol import generation_fields
 from ahalab.records.plan import Plan
-from ahalab.store.fingerprint import ADAPTER_WEIGHTS, read_adapter_config
+from ahalab.store.fingerprint import ADAPTER_WEIGHTS, named_difference, read_adapter_config
 from ahalab.store.models import end_ids, load_model, quiet_libraries
 from ahalab.store.safetensors import tensor_entries
 from ahalab.store.versions import versions
@@ -38,6 +39,7 @@ class TransformersBackend:
         self.generation = GenerationConfig(**fields)
         # What the model's own configuration sets must not reach `generate` (TRL_FACTS 6).
         self.base.generation_config = self.generation
+        self.held = held_weights(self.base)
         self.sides: tuple[Side, ...] = ()
         self.names: list[str | None] = []  # PEFT's name of each side's adapter
         self.facts = BackendFacts(
@@ -66,6 +68,15 @@ class TransformersBackend:
         if len(sides) == 1:  # then the one adapter is simply active
             self.names = [None]
         self.model.eval()
+
+    def check_weights(self) -> None:
+        """Take every adapter off, and check that the base's weights are what they were.
+
+        Raises:
+            InputError: Adapters left something behind; the tensors are named.
+        """
+        self.serve(())
+        require_unchanged(self.held, held_weights(self.base), f"model {self.model_id}")
 
     def _attach(self, folder: Path, name: str) -> None:
         from peft import PeftModel
@@ -102,12 +113,10 @@ class TransformersBackend:
             self.model, adapter_name=name, save_embedding_layers=embeddings
         )
         held = {tensor: tuple(values.shape) for tensor, values in state.items()}
-        if held != saved:
-            odd = sorted(set(held.items()) ^ set(saved.items()))
+        if (told := named_difference(held, saved)) is not None:
             raise InputError(
-                f"{folder}: expected {len(held)} tensors as the base takes them, found "
-                f"{len(saved)}; "
-                f"first difference: {odd[0][0]} {odd[0][1]}. The adapter would be applied in part."
+                f"{folder}: expected the {len(held)} tensors that the base takes, found "
+                f"{len(saved)}: {told}. The adapter would be applied in part."
             )
 
     def generate(self, batch: Batch) -> list[list[Completion]]:
