@@ -208,7 +208,7 @@ def one_seed(rng: np.random.Generator) -> dict[str, bool]:
         base = (rng.random(n) < ability)[:, None]
         seeds = [adapter_answers(rng, base, ability, sd) for _ in range(5)]
         name = f"N={n:,}, seed SD {100 * sd:.0f} points"
-        found[f"one seed, {name}"] = _significant(midp(*_counts(base, seeds[0])))
+        found[f"one seed, {name}"] = _significant(exact(*_counts(base, seeds[0])))
         changes = [float(s.mean() - base.mean()) for s in seeds]
         found[f"t over five seeds, {name}"] = _significant(
             float(stats.ttest_1samp(changes, 0.0).pvalue)
@@ -224,7 +224,7 @@ def best_checkpoint(rng: np.random.Generator) -> dict[str, bool]:
         again = rng.random(500) < 0.15
         checkpoint = np.where(again, rng.random(500) < 0.4, base)
         gained, lost = _counts(base, checkpoint)
-        better.append((gained - lost, _significant(midp(gained, lost)) and gained > lost))
+        better.append((gained - lost, _significant(exact(gained, lost)) and gained > lost))
     return {f"best of {n} checkpoints": max(better[:n])[1] for n in (1, 5, 10, 20)}
 
 

@@ -418,7 +418,9 @@ def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
                 own_score_difference=0.178, alarms=(),
             )
         )  # fmt: skip
-    return Ablation(plan_digest=digest(plan), cells=tuple(cells), arms=tuple(arms))
+    return Ablation(
+        plan_digest=digest(plan), cells=tuple(cells), arms=tuple(arms), ranking=(), components=()
+    )
 
 
 def make_claims(comparison: Comparison) -> Claims:

@@ -147,6 +147,30 @@ ANALYSIS = [
         CHANGED,
     ),
     Mutation(
+        "an arm is best more often than it is",
+        record("analysis/ablation.json", "ranking", 0, "best_fraction", to=0.9999),
+        "ablation",
+        "analysis/ablation.json",
+    ),
+    Mutation(
+        "an arm's rank is narrowed, above",
+        record("analysis/ablation.json", "ranking", -1, "rank_low", to=lambda n: n - 1),
+        "ablation",
+        "analysis/ablation.json",
+    ),
+    Mutation(
+        "an arm's rank is narrowed, below",
+        record("analysis/ablation.json", "ranking", -1, "rank_high", to=lambda n: n + 1),
+        "ablation",
+        "analysis/ablation.json",
+    ),
+    Mutation(
+        "two ranks are exchanged",
+        record("analysis/ablation.json", "ranking", to=lambda r: [r[1], r[0], *r[2:]]),
+        "ablation",
+        "analysis/ablation.json",
+    ),
+    Mutation(
         "a cell of the ablation is edited",
         record("analysis/ablation.json", "cells", 0, "own_score_adapter", to=0.99),
         "ablation",

@@ -80,6 +80,7 @@ LIMIT = 48  # tokens of a cut completion
 VERSIONS = {"python": "3", "torch": "none"}
 SKILL = {
     "base": 0.2,
+    "correctness": 0.7,
     "historical": 0.55,
     "additive_format": 0.9,
     "random": 0.2,

@@ -6,6 +6,7 @@ import statistics as stdlib
 from dataclasses import replace
 
 from ahalab.analyze.answers import Answers, StudyAnswers, read_record
+from ahalab.analyze.ranking import component_effects, rank
 from ahalab.records.base import decode_file, digest
 from ahalab.records.comparison import Ablation, AblationArm, AblationCell, AdapterComparison
 from ahalab.records.diagnostics import Diagnostics
@@ -55,7 +56,13 @@ def summarise(
                 )
             )
     arms = [_arm(study, cells, arm.name) for arm in study.plan.arms if study.seeds_of(arm.name)]
-    return Ablation(plan_digest=digest(study.plan), cells=tuple(cells), arms=tuple(arms))
+    return Ablation(
+        plan_digest=digest(study.plan),
+        cells=tuple(cells),
+        arms=tuple(arms),
+        ranking=rank(study),
+        components=component_effects(study),
+    )
 
 
 def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: int) -> float | None:

@@ -62,12 +62,12 @@ def _compared(study: StudyAnswers, arm: str, against: Against) -> bool:
 def _estimate(study: StudyAnswers, arm: str, against: Against, metric: Metric) -> _Estimated:
     confidence = study.plan.analysis.confidence
     base = study.correct(study.base, metric)
-    treatment = _differences_SN(study, arm, metric, base)
+    treatment = differences_SN(study, arm, metric, base)
     if against == "base":
         estimate = reward_claim(treatment, study.clusters, confidence)
         reference = float(base.mean())
     else:
-        control = _differences_SN(study, study.plan.control, metric, base)
+        control = differences_SN(study, study.plan.control, metric, base)
         estimate = arm_against_control(treatment, control, study.clusters, confidence)
         reference = float(base.mean() + control.mean())
     return _Estimated(
@@ -75,7 +75,7 @@ def _estimate(study: StudyAnswers, arm: str, against: Against, metric: Metric) -
     )
 
 
-def _differences_SN(  # noqa: N802 - S seeds, N questions
+def differences_SN(  # noqa: N802 - S seeds, N questions
     study: StudyAnswers, arm: str, metric: Metric, base: FloatArray
 ) -> FloatArray:
     """Return adapter minus base by seed and question, shape (S, N)."""

@@ -37,7 +37,7 @@ def ablate(
 ) -> None:
     """Summarise arms x seeds: own reward beside change in accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
-    from ahalab.cli.output import print_ablation
+    from ahalab.cli.ablation_table import print_ablation
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
 

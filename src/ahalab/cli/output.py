@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.records.comparison import Ablation, ArmComparison, Comparison, ReadingRates
+from ahalab.records.comparison import ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 
 UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # not seen, or obeyed by a terminal
-ABLATION_KEY = (
-    "reward: in training, first to last fifth. own score: what the arm itself would pay for the "
-    "evaluation answers, base to adapter. strict, lenient: change in accuracy, points; sd: over "
-    "seeds."
-)
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
@@ -155,56 +150,6 @@ def _verdict_row(arm: ArmComparison) -> tuple[str, ...]:
     accuracy = f"{100 * arm.accuracy:.1f} %"
     change = points(arm.difference_points)
     return arm.arm, arm.against, metric, accuracy, change, between, p_value
-
-
-def _signed_reward(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def print_ablation(ablation: Ablation) -> None:
-    """Print arms x seeds: own reward beside accuracy."""
-
-    def number(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2f}"
-
-    def spread(value: float | None) -> str:
-        return "-" if value is None else f"{value:.1f}"
-
-    table = results_table(("arm",), ("seed", "reward", "own score", "strict", "lenient"))
-    for cell in ablation.cells:
-        table.add_row(
-            cell.arm,
-            str(cell.seed),
-            f"{number(cell.reward_first)} to {number(cell.reward_last)}",
-            f"{number(cell.own_score_base)} to {number(cell.own_score_adapter)}",
-            points(cell.strict_difference_points),
-            points(cell.lenient_difference_points),
-        )
-    over = results_table(("over seeds",), ("seeds", "own score", "strict", "sd", "lenient", "sd"))
-    for arm in ablation.arms:
-        over.add_row(
-            f"{arm.arm} (control)" if arm.control else arm.arm,
-            str(arm.seeds),
-            _signed_reward(arm.own_score_difference),
-            points(arm.strict_difference_points),
-            spread(arm.strict_seed_spread_points),
-            points(arm.lenient_difference_points),
-            spread(arm.lenient_seed_spread_points),
-        )
-    console = results_console()
-    console.print(table)
-    console.print()
-    console.print(over)
-    console.print(Text(f"\n{ABLATION_KEY}"))
-    for cell in ablation.cells:
-        if cell.alarms:
-            told = ", ".join(cell.alarms)
-            console.print(Text(f"alarms of {cell.arm}, seed {cell.seed}: {told}"))
-    for arm in ablation.arms:
-        for alarm in arm.alarms:
-            console.print(
-                Text(f"alarm {alarm.name} of {arm.arm}: {alarm.evidence}. Try: {alarm.remedy}.")
-            )
 
 
 def print_diagnostics(diagnostics: Diagnostics) -> None:

@@ -172,10 +172,35 @@ class AblationArm(Record, frozen=True, kw_only=True):
     alarms: tuple[Alarm, ...]  # those that need all its seeds
 
 
+class RankedArm(Record, frozen=True, kw_only=True):
+    """Where an arm stands by change on the primary metric, and how sure that is."""
+
+    arm: str
+    best_fraction: float  # of resamples of questions and seeds in which no arm is better
+    rank_low: int  # interval of its rank at the plan's confidence, 1 is best
+    rank_high: int
+
+
+class ComponentEffect(Record, frozen=True, kw_only=True):
+    """Two arms that differ in one component, compared directly; exploratory, uncorrected."""
+
+    component: str
+    arm: str  # the one with the larger weight
+    weight: float
+    against: str
+    against_weight: float  # 0: without the component
+    metric: Metric
+    difference_points: float
+    interval_points: tuple[float, float] | None  # questions and seeds; None: one seed in an arm
+    p_value: float | None
+
+
 class Ablation(Record, frozen=True, kw_only=True):
     """Arms x seeds in one table."""
 
-    schema: Literal["ahalab.ablation/1"] = "ahalab.ablation/1"
+    schema: Literal["ahalab.ablation/2"] = "ahalab.ablation/2"
     plan_digest: str
     cells: tuple[AblationCell, ...]
     arms: tuple[AblationArm, ...]
+    ranking: tuple[RankedArm, ...]  # best first
+    components: tuple[ComponentEffect, ...]

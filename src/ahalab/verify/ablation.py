@@ -16,6 +16,7 @@ from ahalab.statistics.training import mean
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.grading import Grader, Put
 from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.ranking import expected_components, expected_ranking
 from ahalab.verify.reading import Study, differences
 from ahalab.verify.runs import definition_of
 
@@ -35,6 +36,8 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
         expected = {
             "cells": cells,
             "arms": [_arm(outcomes, name, [c for c in cells if c["arm"] == name]) for name in arms],
+            "ranking": expected_ranking(outcomes),
+            "components": expected_components(outcomes),
         }
         plain = to_plain(found)
         wrong = list(differences(expected, {key: plain[key] for key in expected}))

@@ -1,0 +1,116 @@
+# Axis suffixes: S training seeds, N questions, D draws.
+# ruff: noqa: N806
+"""The ranking of arms and the effects of components, by other code than the analysis.
+
+The resamples follow the recipe that the analysis writes down (statistics/ranking.py: which numbers
+are drawn in which order); what is made of each is worked out here draw by draw.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ahalab.statistics.seeds import arm_against_control
+from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.oracle import FloatArray
+from ahalab.verify.runs import definition_of
+
+DRAWS, SEED = 2000, 0
+
+
+def expected_ranking(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Return the ranking that the answers give, best first."""
+    analysis = outcomes.plan.analysis
+    arms = _arms(outcomes)
+    changes = [outcomes.differences_SN(arm, analysis.primary) for arm in arms]
+    means = _resampled(changes, outcomes.clusters)  # (D, A)
+    wins, ranks = np.zeros(len(arms)), []
+    for drawn in np.round(means, 12):
+        best = [at for at, mean in enumerate(drawn) if mean == max(drawn)]
+        for at in best:
+            wins[at] += 1 / len(best)
+        ranks.append([1 + sum(other > mean for other in drawn) for mean in drawn])
+    ordered, tail = np.sort(np.array(ranks), axis=0), (1 - analysis.confidence) / 2
+    low, high = (ordered[math.ceil(share * DRAWS - 1e-9) - 1] for share in (tail, 1 - tail))
+    found = [
+        {
+            "arm": arm,
+            "best_fraction": float(wins[at]) / DRAWS,
+            "rank_low": int(low[at]),
+            "rank_high": int(high[at]),
+        }
+        for at, arm in enumerate(arms)
+    ]
+    order = {arm: -float(change.mean()) for arm, change in zip(arms, changes, strict=True)}
+    return sorted(found, key=lambda place: order[str(place["arm"])])
+
+
+def _resampled(changes: list[FloatArray], clusters: list[str]) -> FloatArray:
+    """Return each arm's mean in every draw, shape (D, A)."""
+    labels = list(dict.fromkeys(clusters))
+    members = [[at for at, own in enumerate(clusters) if own == label] for label in labels]
+    groups, rng = len(labels), np.random.default_rng(SEED)
+    drawn_groups = rng.multinomial(groups, np.full(groups, 1 / groups), size=DRAWS)
+    drawn_seeds = [
+        rng.multinomial(s, np.full(s, 1 / s), size=DRAWS) if s > 1 else None
+        for s in map(len, changes)
+    ]
+    means = np.empty((DRAWS, len(changes)))
+    for draw in range(DRAWS):
+        taken = [at for g in np.flatnonzero(drawn_groups[draw]) for at in members[g]]
+        times = [n for g, n in enumerate(drawn_groups[draw]) if n for _ in members[g]]
+        for at, (values_SN, seeds) in enumerate(zip(changes, drawn_seeds, strict=True)):
+            by_seed = values_SN[:, taken] @ np.array(times) / sum(times)
+            centre = float(by_seed.mean())
+            means[draw, at] = centre
+            if seeds is not None:
+                mean = float(np.repeat(by_seed, seeds[draw]).mean())
+                means[draw, at] += math.sqrt(len(by_seed) / (len(by_seed) - 1)) * (mean - centre)
+    return means
+
+
+def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Return the comparison of every two arms that differ in one component."""
+    plan, found = outcomes.plan, []
+    for one, other in combinations(_arms(outcomes), 2):
+        ours, theirs = (dict(definition_of(plan, arm).components) for arm in (one, other))
+        names = [n for n in {**ours, **theirs} if ours.get(n, 0) != theirs.get(n, 0)]
+        if len(names) != 1:
+            continue
+        name = names[0]
+        swapped = theirs.get(name, 0) > ours.get(name, 0)
+        more, less = (other, one) if swapped else (one, other)
+        weights = {one: float(ours.get(name, 0)), other: float(theirs.get(name, 0))}
+        for metric in METRICS:
+            estimate = arm_against_control(
+                outcomes.differences_SN(more, metric),
+                outcomes.differences_SN(less, metric),
+                outcomes.clusters,
+                plan.analysis.confidence,
+            )
+            bounds = estimate.interval
+            found.append(
+                {
+                    "component": name,
+                    "arm": more,
+                    "weight": weights[more],
+                    "against": less,
+                    "against_weight": weights[less],
+                    "metric": metric,
+                    "difference_points": 100 * estimate.difference,
+                    "interval_points": None
+                    if bounds is None
+                    else [100 * bounds.low, 100 * bounds.high],
+                    "p_value": estimate.p_value,
+                }
+            )
+    return found
+
+
+def _arms(outcomes: Outcomes) -> list[str]:
+    present = {cell.arm for cell in outcomes.cells}
+    return [arm.name for arm in outcomes.plan.arms if arm.name in present]
