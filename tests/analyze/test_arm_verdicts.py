@@ -227,6 +227,27 @@ def test_strict_and_lenient_up_is_no_format_gain(tmp_path: Path) -> None:
     assert (found.verdict, found.notes) == ("improved", ())
 
 
+def test_strict_down_and_lenient_flat_is_noted_as_a_loss_of_format(tmp_path: Path) -> None:
+    seeds = [formats(30, 30), formats(29, 31), formats(31, 29)]
+    found = format_study(tmp_path, seeds, formats(58, 2))
+    assert (found.verdict, found.notes) == ("worse", ("format loss",))
+
+
+def test_strict_down_and_lenient_up_is_noted_as_a_gain_in_ability(tmp_path: Path) -> None:
+    seeds = [formats(20, 60), formats(21, 60), formats(20, 61)]
+    found = format_study(tmp_path, seeds, formats(40, 0))
+    assert (found.verdict, found.notes) == ("worse", ("format loss, ability gained",))
+
+
+def test_a_change_that_the_lenient_reading_alone_shows_says_so(tmp_path: Path) -> None:
+    seeds = [formats(30, 40), formats(30, 41), formats(30, 42)]
+    cells = {("correctness", seed): line for seed, line in enumerate(seeds)}
+    base = formats(30, 5)
+    plan, paths = write_study(tmp_path, base, {**cells, ("random", 0): base, ("random", 1): base})
+    found = arm(analyze(plan, paths)[0], "correctness", "base", "lenient")
+    assert (found.verdict, found.notes) == ("improved", ("lenient alone",))
+
+
 def test_the_primary_metric_comes_first_and_may_be_the_lenient_one(tmp_path: Path) -> None:
     plan, paths = write_study(
         tmp_path,

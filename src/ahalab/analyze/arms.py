@@ -12,7 +12,7 @@ from scipy import stats
 from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import FloatArray, StudyAnswers
 from ahalab.analyze.sentences import Finding, arm_sentence
-from ahalab.records.comparison import AdapterComparison, ArmComparison
+from ahalab.records.comparison import AdapterComparison, ArmComparison, VerdictWord
 from ahalab.records.terms import Metric
 from ahalab.statistics.multiplicity import holm
 from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
@@ -163,21 +163,35 @@ def _notes(verdict: Verdict, estimate: SeedEstimate) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def one_scorer_note(metric: Metric, verdict: VerdictWord, other: VerdictWord) -> str | None:
+    """Return the note on a change that only one of the two readings shows; None for both or none.
+
+    Args:
+        metric: The reading.
+        verdict: Its verdict.
+        other: The verdict of the other reading.
+    """
+    if verdict not in ("improved", "worse") or verdict == other:
+        return None
+    if metric == "lenient":
+        return "lenient alone"
+    if verdict == "improved":
+        return "format gain, ability lost" if other == "worse" else "format gain"
+    return "format loss, ability gained" if other == "improved" else "format loss"
+
+
 def _with_notes(
     study: StudyAnswers, comparison: ArmComparison, all_found: list[ArmComparison]
 ) -> ArmComparison:
     """Add what only the other metric tells (a gain in format alone), and the sentence."""
-    notes = comparison.notes
-    if comparison.metric == "strict" and comparison.verdict == "improved":
-        lenient = next(
-            c
-            for c in all_found
-            if (c.arm, c.against, c.metric) == (comparison.arm, comparison.against, "lenient")
-        )
-        if lenient.verdict == "worse":
-            notes = (*notes, "format gain, ability lost")
-        elif lenient.verdict != "improved":
-            notes = (*notes, "format gain")
+    other = next(
+        c
+        for c in all_found
+        if (c.arm, c.against) == (comparison.arm, comparison.against)
+        and c.metric != comparison.metric
+    )
+    alone = one_scorer_note(comparison.metric, comparison.verdict, other.verdict)
+    notes = (*comparison.notes, alone) if alone else comparison.notes
     analysis = study.plan.analysis
     control = f"the control arm {study.plan.control}"
     finding = Finding(

@@ -122,6 +122,12 @@ def _note_sentence(note: str, margin_points: float) -> str:
         "format alone.",
         "format gain, ability lost": "The lenient reading is lower: a gain in answer format with a "
         "loss of ability.",
+        "format loss": "The lenient reading shows no such loss, so this may be a loss of answer "
+        "format alone.",
+        "format loss, ability gained": "The lenient reading is higher: a loss of answer format with "
+        "a gain in ability.",
+        "lenient alone": "This holds under the lenient reading alone: the strict one does "
+        "not show it.",
         "smaller than the margin": "The whole interval lies within the plan's margin of "
         f"{margin_points:g} points: too small a change to matter, as the plan has it.",
         "borderline": "Borderline: the p-value (before Holm) and the interval disagree, which "

@@ -170,10 +170,14 @@ def _notes(
             notes.append("smaller than the margin")
         if says_p and says_interval and p_holm is not None and p_holm > analysis.alpha:
             notes.append("not after Holm")
-    if item.metric == "strict" and found == "improved":
-        lenient = verdicts[item.arm, item.against, "lenient"]
-        if lenient == "worse":
-            notes.append("format gain, ability lost")
-        elif lenient != "improved":
-            notes.append("format gain")
+    reading: Metric = "lenient" if item.metric == "strict" else "strict"
+    other = verdicts[item.arm, item.against, reading]
+    if found in ("improved", "worse") and other != found:
+        changed_too = other in ("improved", "worse")
+        if item.metric == "lenient":
+            notes.append("lenient alone")
+        elif found == "improved":
+            notes.append("format gain" + ", ability lost" * changed_too)
+        else:
+            notes.append("format loss" + ", ability gained" * changed_too)
     return tuple(notes)
