@@ -124,8 +124,8 @@ def _note_sentence(note: str, margin_points: float) -> str:
         "loss of ability.",
         "format loss": "The lenient reading shows no such loss, so this may be a loss of answer "
         "format alone.",
-        "format loss, ability gained": "The lenient reading is higher: a loss of answer format with "
-        "a gain in ability.",
+        "format loss, ability gained": "The lenient reading is higher: a loss of answer format "
+        "with a gain in ability.",
         "lenient alone": "This holds under the lenient reading alone: the strict one does "
         "not show it.",
         "smaller than the margin": "The whole interval lies within the plan's margin of "
