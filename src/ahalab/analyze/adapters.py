@@ -9,10 +9,8 @@ from ahalab.analyze.answers import Answers, FloatArray, StudyAnswers
 from ahalab.analyze.sentences import adapter_sentence, floor_sentence, interval, probability
 from ahalab.records.comparison import AdapterComparison, NoiseFloor
 from ahalab.records.terms import Metric
-from ahalab.statistics.by_question import by_question, cluster_means
-from ahalab.statistics.interval import Interval
-from ahalab.statistics.paired import discordant, mcnemar_exact, mcnemar_midp
-from ahalab.statistics.tango import tango_interval
+from ahalab.statistics.difference import difference_over_questions
+from ahalab.statistics.paired import discordant, mcnemar_exact
 from ahalab.statistics.verdict import decide
 
 METRICS: tuple[Metric, ...] = ("strict", "lenient")
@@ -30,7 +28,10 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
     base = study.correct(study.base, metric)
     adapter = study.correct(study.adapters[arm, seed], metric)
     difference = float(adapter.mean() - base.mean())
-    bounds, p_value = _test(_differences(base, adapter), study.clusters, analysis.confidence)
+    found = difference_over_questions(
+        _differences(base, adapter), study.clusters, analysis.confidence
+    )
+    bounds, p_value = found.interval, found.p_value
     gained = lost = exact = None
     if base.shape[1] == 1 and len(set(study.clusters)) == len(study.clusters):
         counts = discordant(base[:, 0], adapter[:, 0])
@@ -75,27 +76,6 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
 def same_answers(base: Answers, adapter: Answers) -> bool:
     """Say whether an adapter's every completion is the base's, to the letter."""
     return all(base.rows[key].completion == row.completion for key, row in adapter.rows.items())
-
-
-def _test(
-    differences: FloatArray, clusters: list[str], confidence: float
-) -> tuple[Interval, float | None]:
-    """Return interval and p of one adapter's difference, with the question as the unit.
-
-    A question that occurs twice counts once: where all of its answers changed alike, the questions
-    are pairs again, and McNemar's p and Tango's interval do not move when every row is doubled.
-    The t test is left to what is no pair: on few changed questions it is far too sure.
-    """
-    means = cluster_means(differences, clusters)
-    difference = float(differences.mean())
-    if np.isin(means, (-1.0, 0.0, 1.0)).all():
-        gained, lost = int((means > 0).sum()), int((means < 0).sum())
-        bounds = tango_interval(gained, lost, len(means), confidence)
-        if bounds.contains(difference):  # not where one question has many of the rows
-            return bounds, mcnemar_midp(gained, lost)
-    estimate = by_question(differences, clusters, confidence)
-    # Nothing to estimate an error from is not an error of zero.
-    return estimate.interval or Interval(-1.0, 1.0), estimate.p_value
 
 
 def _differences(base: FloatArray, adapter: FloatArray) -> FloatArray:

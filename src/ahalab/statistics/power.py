@@ -6,12 +6,13 @@ Exact: every count of discordant pairs, weighted by its probability; no simulati
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy import optimize, special, stats
 
-from ahalab.statistics.inputs import IntArray, count, probability
+from ahalab.statistics.inputs import FloatArray, IntArray, count, probability
 
 McNemarTest = Literal["midp", "exact"]
 
@@ -49,19 +50,10 @@ def mcnemar_power(
             "gained_rate and lost_rate: expected rates with a sum of at most 1, "
             f"found {gained_rate} and {lost_rate}"
         )
-    if test not in ("midp", "exact"):
-        raise ValueError(f"test: expected 'midp' or 'exact', found {test!r}")
+    _refuse_test(test)
     if discordance == 0.0:
         return 0.0
-    # Counts of discordant pairs that between them leave out less than 1e-12.
-    likely = stats.binom.ppf([1e-13, 1.0 - 1e-13], n, discordance)
-    pairs = np.arange(max(1, int(likely[0])), int(likely[1]) + 1)
-    weight = stats.binom.pmf(pairs, n, discordance)
-    most = _critical(pairs, alpha, test)
-    share = min(1.0, gained_rate / discordance)
-    few_gained = stats.binom.cdf(most, pairs, share)
-    few_lost = stats.binom.sf(pairs - most - 1, pairs, share)
-    return float(np.sum(weight * (few_gained + few_lost)))
+    return _power(_weighed(n, discordance, alpha, test), min(1.0, gained_rate / discordance))
 
 
 def approximate_detectable_difference(
@@ -114,17 +106,49 @@ def detectable_difference(
     Raises:
         ValueError: psi outside (0, 1], n < 1, power or alpha outside (0, 1).
     """
+    n, alpha = count("n", n, at_least=1), probability("alpha", alpha)
     discordance, power = _discordance(discordance), probability("power", power)
+    weighed = _weighed(n, discordance, alpha, test)  # the same whatever the difference
 
     def shortfall(difference: float) -> float:
-        gained_rate = (discordance + difference) / 2.0
-        return mcnemar_power(gained_rate, discordance - gained_rate, n, alpha, test) - power
+        return _power(weighed, (1.0 + difference / discordance) / 2.0) - power
 
     if shortfall(discordance) < 0.0:
         return None
     if shortfall(0.0) >= 0.0:
         return 0.0  # a power below the level asks for nothing
     return float(optimize.brentq(shortfall, 0.0, discordance, xtol=1e-6))
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """Every likely count of discordant pairs, shape (P,), its weight, and what is significant."""
+
+    pairs: IntArray
+    weight: FloatArray  # probability of that count
+    most: IntArray  # largest smaller count with p <= alpha; -1: none
+
+
+def _weighed(n: int, discordance: float, alpha: float, test: McNemarTest) -> _Weighed:
+    """Weigh the counts that between them leave out less than 1e-12."""
+    _refuse_test(test)
+    likely = stats.binom.ppf([1e-13, 1.0 - 1e-13], n, discordance)
+    pairs = np.arange(max(1, int(likely[0])), int(likely[1]) + 1)
+    weight = stats.binom.pmf(pairs, n, discordance)
+    return _Weighed(pairs, weight, _critical(pairs, alpha, test))
+
+
+def _power(weighed: _Weighed, share: float) -> float:
+    """Chance of a significant count, either way, when a `share` of the pairs is gained."""
+    found = weighed.most >= 0
+    pairs, most = weighed.pairs[found], weighed.most[found]
+    tails = special.bdtr(most, pairs, share) + special.bdtr(most, pairs, 1.0 - share)
+    return float(np.sum(weighed.weight[found] * tails))
+
+
+def _refuse_test(test: str) -> None:
+    if test not in ("midp", "exact"):
+        raise ValueError(f"test: expected 'midp' or 'exact', found {test!r}")
 
 
 def _discordance(value: float) -> float:
