@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import agreement, scoring
+from benchmarks import agreement, comparison, scoring
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -55,3 +55,14 @@ def test_absent_data_are_named_and_leave_no_figures(
     monkeypatch.setenv("AHALAB_SHARED", "/nowhere")
     assert agreement.main([]) == 2
     assert _figures(capsys)["absent"] == ["gsm8k_openai", "curious_qwen2", "qwen25math"]
+
+
+def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert comparison.main(["--questions", "60", "--pairs", "400", "--rounds", "2"]) == 0
+    figures = _figures(capsys)
+    assert figures["draws"] == 9999
+    shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
+    assert shapes == [(60, 1), (60, 8), (400, 1)]
+    assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])

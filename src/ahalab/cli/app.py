@@ -11,6 +11,7 @@ from ahalab import __version__
 from ahalab.cli import (
     analysis,
     arms,
+    compare,
     demo,
     evidence,
     organism,
@@ -62,6 +63,7 @@ app.command("diagnose")(analysis.diagnose)
 app.command("report")(analysis.report)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
+app.command("compare")(compare.compare)
 app.add_typer(arms.app, name="arms", help="The built-in arms, and attacks on an arm.")
 app.add_typer(organism.app, name="organism", help="The embedded model.")
 

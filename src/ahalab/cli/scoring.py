@@ -118,6 +118,7 @@ def _scored(place: str, row: dict[str, Any], pool: LatexPool) -> dict[str, Any]:
         raise InputError(f"{place}: {error}") from error
     return {
         "id": row.get("id"),
+        **({"sample": row["sample"]} if "sample" in row else {}),
         "strict": scored.strict.outcome,
         "lenient": scored.lenient.outcome,
         "extracted": scored.lenient.extracted,
@@ -132,7 +133,8 @@ def _print(scored: dict[str, Any], output: Format) -> None:
     from ahalab.cli.output import print_score
 
     if output is Format.json:
-        keys = ("id", "strict", "lenient", "extracted", "rule", "status")
-        typer.echo(json.dumps({k: scored[k] for k in keys}, separators=(",", ":")))
+        keys = ("id", "sample", "strict", "lenient", "extracted", "rule", "status")
+        shown = {key: scored[key] for key in keys if key in scored}  # a row may have no `sample`
+        typer.echo(json.dumps(shown, separators=(",", ":")))
     else:
         print_score(scored)

@@ -92,11 +92,23 @@ def _wrong_size(stored: Path, expected: int, found: int) -> RecordError:
 def read_rows(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
     """Yield (line number from 1, row) of a row file, compressed or not.
 
+    Raises:
+        InputError: There is no such file.
+        RecordError: A malformed row or a torn tail, with `file:line`.
+    """
+    stored = stored_path(path)
+    for number, line in read_lines(path):
+        yield number, decode_row(line, kind, f"{stored}:{number}")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, bytes without the newline) of a row file, compressed or not.
+
     Lines are split on the newline byte only: `str.splitlines` would break a row at U+2028.
 
     Raises:
         InputError: There is no such file.
-        RecordError: A malformed row or a torn tail, with `file:line`.
+        RecordError: A torn tail or a damaged compressed form, with `file:line`.
     """
     stored = stored_path(path)
     packed = stored.suffix == ".zst"
@@ -107,12 +119,11 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
             stream = io.BufferedReader(_unpacker(file)) if packed else file
             while line := stream.readline(MAX_LINE_BYTES):
                 number, at = number + 1, at + len(line)
-                place = f"{stored}:{number}"
                 if not line.endswith(b"\n"):
                     raise RecordError(
-                        f"{place}: expected a whole line, found a torn or overlong one."
+                        f"{stored}:{number}: expected a whole line, found a torn or overlong one."
                     )
-                yield number, decode_row(line[:-1], kind, place)
+                yield number, line[:-1]
         except zstandard.ZstdError as error:
             raise RecordError(
                 f"{stored}:{number + 1}: expected zstandard, found: {error}."

@@ -1,0 +1,97 @@
+"""Sentences on two files of answers: of these answers alone, never of what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ahalab.analyze.sentences import interval, percent, points, probability
+from ahalab.records.pair import FieldPair, PairReading
+
+ONE_PAIR = (
+    "All of this is about these two files. Whether the training method behind them matters takes "
+    "several seeds: ahalab power says how many."
+)
+FORMAT_GAIN = "format gain"
+ABILITY_LOST = "format gain, ability lost"
+
+
+def pair_sentence(reading: PairReading, confidence: float, margin_points: float | None) -> str:
+    """Return the sentence on one reading of the two files, the second against the first.
+
+    Args:
+        reading: All but its sentence.
+        confidence: Of its interval.
+        margin_points: Largest difference that does not matter; None: none was given.
+    """
+    r = reading
+    first, second = (percent(right / r.n) for right in (r.base_correct, r.adapter_correct))
+    p_told = probability(r.p_value)
+    if r.p_value is not None:
+        p_told = f"{'mid-p' if r.gained is not None else 'by question'} {p_told}"
+    bounds = interval(r.interval_points, confidence, "questions")
+    told = (
+        f"{second} (B) against {first} (A) of {r.n:,} questions, "
+        f"{points(r.difference_points)} points ({bounds}; {p_told})"
+    )
+    if r.gained is not None:
+        told += f"; {r.gained} gained, {r.lost} lost"
+    match r.verdict:
+        case "improved" | "worse":
+            word = "more" if r.verdict == "improved" else "less"
+            head = f"these answers of B are right {word} often than those of A"
+        case "equivalent":
+            head = f"these answers of A and B are right equally often, to {margin_points:g} points"
+        case _:
+            head = "no evidence that these answers of A and B differ in how often they are right"
+    parts = [f"{r.metric}: {head}: {told}."]
+    if r.verdict == "no evidence":
+        parts.append(_unseen(r))
+    parts += [text for note in r.notes if (text := _note(note, margin_points))]
+    return " ".join(parts)
+
+
+def _unseen(reading: PairReading) -> str:
+    if reading.minimal_detectable_points is not None:
+        return (
+            f"A true difference of up to about {reading.minimal_detectable_points:.1f} points "
+            "could have gone unseen (80 % power)."
+        )
+    if reading.gained == reading.lost == 0:
+        return "Not one question changed, so there is nothing to test."
+    return "Too few questions changed for any difference to be found."
+
+
+def _note(note: str, margin_points: float | None) -> str:
+    return {
+        FORMAT_GAIN: "The lenient reading shows no such gain, so this may be a gain in answer "
+        "format alone.",
+        ABILITY_LOST: "The lenient reading is lower: a gain in answer format with a loss of "
+        "ability.",
+        "smaller than the margin": f"The whole interval lies within {margin_points:g} points: too "
+        "small a difference to matter, by the margin that was given."
+        if margin_points is not None
+        else "",
+        "borderline": "Borderline: the p-value and the interval disagree, which counts as no "
+        "evidence.",
+    }.get(note, "")
+
+
+def protocol_sentence(
+    known: bool, without: Sequence[str], allowed: Sequence[FieldPair]
+) -> str | None:
+    """Return what must be said of the protocols; None where they are the same.
+
+    Args:
+        known: Whether a protocol lies beside both files.
+        without: Names of the files beside which none lies.
+        allowed: Fields that differ and were allowed to.
+    """
+    if not known:
+        return (
+            f"No protocol beside {' and '.join(without)}: that both sets of answers were produced "
+            "and scored in one way is taken on trust."
+        )
+    if allowed:
+        told = "; ".join(f"{pair.field} ({pair.base} and {pair.adapter})" for pair in allowed)
+        return f"The protocols differ in {told}, as allowed: the difference may come from that."
+    return None
