@@ -16,6 +16,7 @@ from ahalab.cli import (
     evidence,
     organism,
     plans,
+    power,
     preflight,
     rescoring,
     scoring,
@@ -60,6 +61,7 @@ app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
 app.command("diagnose")(analysis.diagnose)
+app.command("power")(power.power)
 app.command("report")(analysis.report)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)

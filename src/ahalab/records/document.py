@@ -29,6 +29,8 @@ FILES = (
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
     ("replay", "analysis/replay.json, where the evaluation was generated again"),
+    ("pair", "nowhere: `ahalab compare` and `score --format json` print it"),
+    ("power", "nowhere: `ahalab power --format json` prints it"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
