@@ -108,14 +108,7 @@ def _noise(
     spread = None if pilot is None else pilot.spread
     seed_sd = given.seed_sd if given.seed_sd is not None or spread is None else spread.sd
     shared = SHARED if pilot is None or pilot.shared is None else pilot.shared
-    sampling = given.sampling_share
-    if sampling is None and pilot is not None:
-        sampling = pilot.sampling_share
-    if sampling is None and max(wanted.samples) > 1:
-        raise InputError(
-            "--samples: expected to know how much of the change is sampling noise, found no pilot "
-            "with several answers a question. Give --sampling-share (0 for greedy answers)."
-        )
+    sampling = _sampling(wanted, given, pilot)
     told = [of_answers, *_of_seeds(given, pilot, seed_sd)]
     if seed_sd is not None:
         measured = pilot is not None and pilot.shared is not None
@@ -133,10 +126,23 @@ def _noise(
         discordance=discordance,
         seed_sd_points=None if seed_sd is None else 100 * seed_sd,
         shared=shared,
-        sampling_share=sampling or 0.0,
+        sampling_share=sampling,
         told=(*told, *_of_claims(wanted)),
     )
     return noise_of(assumptions), assumptions
+
+
+def _sampling(wanted: Wanted, given: Given, pilot: Pilot | None) -> float:
+    """Return how much of psi is sampling noise; it matters with several answers a question only."""
+    share = given.sampling_share
+    if share is None and pilot is not None:
+        share = pilot.sampling_share
+    if share is None and max(wanted.samples) > 1:
+        raise InputError(
+            "--samples: expected to know how much of the change is sampling noise, found no pilot "
+            "with several answers a question. Give --sampling-share (0 for greedy answers)."
+        )
+    return share or 0.0
 
 
 def _discordance(

@@ -27,19 +27,24 @@ SPACE = 1.5  # left of and right of the table's numbers of questions, as a facto
 
 def draw_power(table: PowerTable) -> bytes:
     """Return the picture of a power table as SVG: the same table gives the same bytes."""
-    noise = noise_of(table.assumptions)
     with drawing_style():
-        figure = new_figure(WIDTH, HEIGHT)
-        figure.patch.set_visible(True)
-        figure.patch.set_facecolor(PAPER)
-        left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.08})
-        _power_by_questions(left, table, noise)
-        _effect_by_seeds(right, table, noise)
-        _head(figure, table)
         buffer = io.BytesIO()
         metadata = {"Date": None, "Creator": None, "Title": _title(table)}
-        figure.savefig(buffer, format="svg", metadata=metadata)
+        power_figure(table).savefig(buffer, format="svg", metadata=metadata)
     return buffer.getvalue()
+
+
+def power_figure(table: PowerTable) -> Figure:
+    """Return the figure: power against questions, smallest effect against seeds."""
+    noise = noise_of(table.assumptions)
+    figure = new_figure(WIDTH, HEIGHT)
+    figure.patch.set_visible(True)
+    figure.patch.set_facecolor(PAPER)
+    left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.08})
+    _power_by_questions(left, table, noise)
+    _effect_by_seeds(right, table, noise)
+    _head(figure, table)
+    return figure
 
 
 def _title(table: PowerTable) -> str:
