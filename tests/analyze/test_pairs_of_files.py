@@ -160,6 +160,12 @@ def test_a_gain_in_form_alone_is_called_one(tmp_path: Path) -> None:
     assert "a gain in answer format alone" in found.strict.sentence
 
 
+def test_a_change_that_the_lenient_reading_alone_shows_says_so(tmp_path: Path) -> None:
+    lenient = compared(tmp_path, "W" * 30 + "C" * 70, "F" * 30 + "C" * 70).lenient
+    assert (lenient.verdict, lenient.notes) == ("improved", ("lenient alone",))
+    assert "under the lenient reading alone" in lenient.sentence
+
+
 def test_cut_answers_are_told_of(tmp_path: Path) -> None:
     found = compared(tmp_path, "T" * 20 + "C" * 80, "C" * 100)
     assert any(note.startswith("Cut by the token limit") for note in found.notes)

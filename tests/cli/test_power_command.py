@@ -65,7 +65,7 @@ def test_the_base_alone_gives_the_worst_case(call: Call) -> None:
 
 
 def test_the_text_fits_80_columns(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(power_screen, "open_console", lambda: Console(width=80, highlight=False))
+    monkeypatch.setattr(power_screen, "results_console", lambda: Console(width=80, highlight=False))
     said = call("power", *GIVEN, "--samples", "1", "--samples", "8", "--sampling-share", "50")
     assert said.code == 0
     assert max(map(len, said.out.splitlines())) <= 80

@@ -11,13 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answer_files import AnswerFile, read_answer_file
-from ahalab.analyze.pair_sentences import (
-    ABILITY_LOST,
-    FORMAT_GAIN,
-    ONE_PAIR,
-    pair_sentence,
-    protocol_sentence,
-)
+from ahalab.analyze.arms import one_scorer_note
+from ahalab.analyze.pair_sentences import ONE_PAIR, pair_sentence, protocol_sentence
 from ahalab.analyze.pairing import FloatArray, Paired, allowed_differences, pair_files
 from ahalab.records.pair import PairComparison, PairReading
 from ahalab.records.terms import Metric, Outcome
@@ -69,11 +64,6 @@ def compare_files(
     allowed = allowed_differences(first, second, allow)
     paired = pair_files(first, second)
     strict, lenient = (_reading(paired, metric, rules) for metric in ("strict", "lenient"))
-    strict = replace(strict, notes=(*strict.notes, *_format_notes(strict, lenient)))
-    strict, lenient = (
-        replace(r, sentence=pair_sentence(r, 1.0 - rules.alpha, rules.margin_points))
-        for r in (strict, lenient)
-    )
     known = first.protocol is not None and second.protocol is not None
     without = [file.name for file in (first, second) if file.protocol is None]
     told = protocol_sentence(known, without, allowed)
@@ -91,8 +81,8 @@ def compare_files(
         bootstrap_draws=DRAWS,
         bootstrap_seed=SEED,
         notes=tuple(filter(None, [told, *_file_notes(paired), _cut(paired), ONE_PAIR])),
-        strict=strict,
-        lenient=lenient,
+        strict=_told(strict, lenient, rules),
+        lenient=_told(lenient, strict, rules),
     )
 
 
@@ -155,11 +145,11 @@ def _outcomes(file: AnswerFile, metric: Metric) -> dict[Outcome, int]:
     return dict(sorted(Counter(getattr(row, metric) for row in file.rows.values()).items()))
 
 
-def _format_notes(strict: PairReading, lenient: PairReading) -> tuple[str, ...]:
-    """Say so when strict rose and lenient did not: a gain in answer format."""
-    if strict.verdict != "improved" or lenient.verdict == "improved":
-        return ()
-    return (ABILITY_LOST if lenient.verdict == "worse" else FORMAT_GAIN,)
+def _told(reading: PairReading, other: PairReading, rules: Rules) -> PairReading:
+    """Add what only the other reading tells (a gain in format alone), and the sentence."""
+    alone = one_scorer_note(reading.metric, reading.verdict, other.verdict)
+    noted = replace(reading, notes=(*reading.notes, alone)) if alone else reading
+    return replace(noted, sentence=pair_sentence(noted, 1.0 - rules.alpha, rules.margin_points))
 
 
 def _file_notes(paired: Paired) -> list[str]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ahalab.analyze.sentences import interval, percent, points, probability
+from ahalab.analyze.sentences import ONE_READING, interval, percent, points, probability
 from ahalab.records.pair import FieldPair, PairReading
 
 ONE_PAIR = (
     "All of this is about these two files. Whether the training method behind them matters takes "
     "several seeds: ahalab power says how many."
 )
-FORMAT_GAIN = "format gain"
-ABILITY_LOST = "format gain, ability lost"
 
 
 def pair_sentence(reading: PairReading, confidence: float, margin_points: float | None) -> str:
@@ -63,10 +61,7 @@ def _unseen(reading: PairReading) -> str:
 
 def _note(note: str, margin_points: float | None) -> str:
     return {
-        FORMAT_GAIN: "The lenient reading shows no such gain, so this may be a gain in answer "
-        "format alone.",
-        ABILITY_LOST: "The lenient reading is lower: a gain in answer format with a loss of "
-        "ability.",
+        **ONE_READING,
         "smaller than the margin": f"The whole interval lies within {margin_points:g} points: too "
         "small a difference to matter, by the margin that was given."
         if margin_points is not None

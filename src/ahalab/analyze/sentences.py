@@ -116,18 +116,23 @@ def _without_interval(f: Finding, change: str) -> str:
     return f": {change}; no seed or question differs in this, so there is no error to judge it by."
 
 
+ONE_READING = {
+    "format gain": "The lenient reading shows no such gain, so this may be a gain in answer "
+    "format alone.",
+    "format gain, ability lost": "The lenient reading is lower: a gain in answer format with a "
+    "loss of ability.",
+    "format loss": "The lenient reading shows no such loss, so this may be a loss of answer "
+    "format alone.",
+    "format loss, ability gained": "The lenient reading is higher: a loss of answer format "
+    "with a gain in ability.",
+    "lenient alone": "This holds under the lenient reading alone: the strict one does not show it.",
+}
+"""Sentences on a change that one of the two readings alone shows, by note."""
+
+
 def _note_sentence(note: str, margin_points: float) -> str:
     return {
-        "format gain": "The lenient reading shows no such gain, so this may be a gain in answer "
-        "format alone.",
-        "format gain, ability lost": "The lenient reading is lower: a gain in answer format with a "
-        "loss of ability.",
-        "format loss": "The lenient reading shows no such loss, so this may be a loss of answer "
-        "format alone.",
-        "format loss, ability gained": "The lenient reading is higher: a loss of answer format "
-        "with a gain in ability.",
-        "lenient alone": "This holds under the lenient reading alone: the strict one does "
-        "not show it.",
+        **ONE_READING,
         "smaller than the margin": "The whole interval lies within the plan's margin of "
         f"{margin_points:g} points: too small a change to matter, as the plan has it.",
         "borderline": "Borderline: the p-value (before Holm) and the interval disagree, which "
