@@ -64,5 +64,5 @@ def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
     figures = _figures(capsys)
     assert figures["draws"] == 9999
     shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
-    assert shapes == [(60, 1), (60, 8), (400, 1)]
+    assert shapes == [(60, 1), (60, 8), (400, 1), (60, 8)]
     assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])

@@ -58,5 +58,6 @@ def mean_pass_at_k(correct: Sequence[int], answers: Sequence[int], k: int) -> fl
             f"correct and answers: expected equal lengths above 0, found {len(correct)} "
             f"and {len(answers)}"
         )
-    values = [pass_at_k(c, n, k) for c, n in zip(correct, answers, strict=True)]
-    return float(np.mean(values))
+    pairs = list(zip(correct, answers, strict=True))
+    value = {pair: pass_at_k(*pair, k) for pair in set(pairs)}  # few differ among many questions
+    return float(np.mean([value[pair] for pair in pairs]))
