@@ -195,7 +195,8 @@ def test_other_protocols_are_refused_unless_allowed(
     put_answers(plan, paths, target, make_answers(paths, pair(4, 1, 40)[1], other), other)
     with pytest.raises(ProtocolError) as refused:
         compare_files(base, adapter, Rules())
-    assert "dtype: float32 and bfloat16" in str(refused.value)
+    assert "dtype: 'float32' and 'bfloat16'" in str(refused.value)
+    assert "ahalab compare A B --allow dtype --allow generation" in str(refused.value)
     assert "generation.max_new_tokens: 16 and 32" in str(refused.value)
     with pytest.raises(ProtocolError, match=r"different generation\.max_new_tokens"):
         compare_files(base, adapter, Rules(), ["dtype"])
@@ -203,8 +204,26 @@ def test_other_protocols_are_refused_unless_allowed(
     assert found.protocol == "allowed to differ"
     assert [pair_.field for pair_ in found.allowed] == ["dtype", "generation.max_new_tokens"]
     assert "dtype (float32 and bfloat16)" in found.notes[0]
-    with pytest.raises(InputError, match=r"--allow dtpe: expected a field of the protocol"):
+    with pytest.raises(InputError, match=r"found 'dtpe'\. Did you mean dtype"):
         compare_files(base, adapter, Rules(), ["dtpe"])
+
+
+def test_two_plans_are_an_exception_and_two_sets_of_questions_are_none(
+    study: tuple[Path, Path], tmp_path: Path
+) -> None:
+    paths = StudyPaths(tmp_path / "s")
+    plan = load_plan(paths.plan)
+    target = AnswerPaths(study[1], "arms/format_only/seed-0/answers")
+    for field in ("plan_digest", "prompts_digest"):
+        other = make_protocol(plan, adapter_digest="sha256:1", **{field: "sha256:2"})
+        put_answers(plan, paths, target, make_answers(paths, pair(4, 1, 40)[1], other), other)
+        with pytest.raises(ProtocolError, match=f"different {field}"):
+            compare_files(*study, Rules())
+        if field == "plan_digest":
+            assert compare_files(*study, Rules(), [field]).allowed[0].found == "sha256:2"
+        else:
+            with pytest.raises(InputError, match="without which equal there is nothing"):
+                compare_files(*study, Rules(), [field])
 
 
 def test_a_protocol_that_is_not_that_of_the_rows_is_refused(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from command import Call, run_without
 from rich.console import Console
+from small_study import write_study
 from statsmodels.stats.contingency_tables import mcnemar
 
 from ahalab.cli import compare_screen
@@ -173,6 +174,13 @@ def test_wrong_options_are_refused_in_one_line(
     said = call("compare", *two_files(tmp_path), *options)
     assert said.code == 2
     assert told in said.line
+
+
+def test_an_exception_that_is_not_needed_is_told(call: Call, tmp_path: Path) -> None:
+    _, paths = write_study(tmp_path / "s", "CWCW", {("format_only", 0): "CCCW"})
+    files = [paths.base_answers().answers, paths.answers("format_only", 0).answers]
+    said = call("compare", *files, "--allow", "dtype")
+    assert (said.code, said.line) == (0, "--allow dtype: the protocols do not differ in it.")
 
 
 def test_it_needs_neither_torch_nor_the_training_libraries(tmp_path: Path) -> None:

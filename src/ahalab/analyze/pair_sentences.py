@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ahalab.analyze.sentences import ONE_READING, interval, percent, points, probability
-from ahalab.records.pair import FieldPair, PairReading
+from ahalab.records.comparison import AllowedDifference
+from ahalab.records.pair import PairReading
 
 ONE_PAIR = (
     "All of this is about these two files. Whether the training method behind them matters takes "
@@ -72,7 +73,7 @@ def _note(note: str, margin_points: float | None) -> str:
 
 
 def protocol_sentence(
-    known: bool, without: Sequence[str], allowed: Sequence[FieldPair]
+    known: bool, without: Sequence[str], allowed: Sequence[AllowedDifference]
 ) -> str | None:
     """Return what must be said of the protocols; None where they are the same.
 
@@ -87,6 +88,6 @@ def protocol_sentence(
             "and scored in one way is taken on trust."
         )
     if allowed:
-        told = "; ".join(f"{pair.field} ({pair.base} and {pair.adapter})" for pair in allowed)
+        told = "; ".join(f"{pair.field} ({pair.base} and {pair.found})" for pair in allowed)
         return f"The protocols differ in {told}, as allowed: the difference may come from that."
     return None

@@ -12,18 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from ahalab.analyze.answer_files import AnswerFile
-from ahalab.errors import InputError, ProtocolError
-from ahalab.records.answer import Protocol, without_adapter
-from ahalab.records.base import to_plain
-from ahalab.records.pair import FieldPair
+from ahalab.analyze.protocols import FIXED, check_allowed, require_comparable
+from ahalab.errors import InputError
+from ahalab.records.answer import Protocol
+from ahalab.records.comparison import AllowedDifference
 from ahalab.records.terms import Metric
 
 OWN_PROMPT_ID = re.compile(r"\d{5,}-([0-9a-f]{12})")
 """Position in the set, digest of question and gold (tasks/selection.py)."""
+# Two studies may ask the same questions in the same way under two plans: files may, if told to.
+ALWAYS_EQUAL = tuple(field for field in FIXED if field != "plan_digest")
 SHOWN = 3
 """Keys named in an error."""
 
 FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A file that has a protocol beside it."""
+
+    name: str
+    protocol: Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +99,20 @@ def _told(keys: Sequence[tuple[str, int]]) -> str:
 
 def allowed_differences(
     base: AnswerFile, adapter: AnswerFile, allow: Sequence[str]
-) -> tuple[FieldPair, ...]:
+) -> tuple[AllowedDifference, ...]:
     """Compare the protocols beside two files, where both have one.
 
     Args:
         base: The first file.
         adapter: The second file.
-        allow: Fields that may differ, nested ones as `generation.max_new_tokens`.
+        allow: Fields that may differ, as `device` or `versions.torch`.
 
     Returns:
         What differs and was allowed to.
 
     Raises:
         ProtocolError: More than the adapter differs; each field is named with both values.
-        InputError: An allowed field is none of a protocol.
+        InputError: An allowed field is none of a protocol, or never an exception.
     """
     if base.protocol is None or adapter.protocol is None:
         if allow:
@@ -110,33 +120,6 @@ def allowed_differences(
                 f"--allow {allow[0]}: expected a protocol beside both files, found none to compare."
             )
         return ()
-    ours, theirs = _fields(base.protocol), _fields(adapter.protocol)
-    known = ours.keys() | theirs.keys()
-    for field in allow:
-        if field not in known:
-            raise InputError(
-                f"--allow {field}: expected a field of the protocol, as {', '.join(sorted(known))}."
-            )
-    differ = [
-        FieldPair(field=field, base=ours.get(field, "absent"), adapter=theirs.get(field, "absent"))
-        for field in sorted(known)
-        if ours.get(field) != theirs.get(field)
-    ]
-    if refused := [pair for pair in differ if pair.field not in allow]:
-        told = "; ".join(f"{pair.field}: {pair.base} and {pair.adapter}" for pair in refused)
-        raise ProtocolError(
-            f"{base.name} and {adapter.name}: expected one protocol, found different {told}. "
-            "Evaluate both under one plan on one machine, or name what may differ: "
-            + " ".join(f"--allow {pair.field}" for pair in refused)
-        )
-    return tuple(differ)
-
-
-def _fields(protocol: Protocol) -> dict[str, str]:
-    """Return all fields but the adapter, nested ones as `generation.max_new_tokens`."""
-    found: dict[str, str] = {}
-    for key, value in to_plain(without_adapter(protocol)).items():
-        inner = {f"{key}.{name}": v for name, v in value.items()} if isinstance(value, dict) else {}
-        found |= {name: str(v) for name, v in (inner or {key: value}).items()}
-    del found["adapter_digest"], found["companions"]
-    return found
+    check_allowed(allow, base.protocol, ALWAYS_EQUAL)
+    first, second = _Made(base.name, base.protocol), _Made(adapter.name, adapter.protocol)
+    return tuple(require_comparable(first, second, allow, "ahalab compare A B", ALWAYS_EQUAL))

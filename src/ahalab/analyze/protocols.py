@@ -30,17 +30,18 @@ class Made(typing.Protocol):
         """The protocol beside it."""
 
 
-def check_allowed(names: Sequence[str], protocol: Protocol) -> None:
+def check_allowed(names: Sequence[str], protocol: Protocol, fixed: Sequence[str] = FIXED) -> None:
     """Refuse an exception that cannot be made.
 
     Args:
         names: Fields, as `device`, `versions` or `versions.torch`.
         protocol: One that has them.
+        fixed: Fields that are never an exception.
 
     Raises:
         InputError: A name is no field of the protocol, or one that is never an exception.
     """
-    fields = [f for f in Protocol.__struct_fields__ if f not in (*ADAPTER, *FIXED)]
+    fields = [f for f in Protocol.__struct_fields__ if f not in (*ADAPTER, *fixed)]
     for name in names:
         stem = name.partition(".")[0]
         if stem in ADAPTER:
@@ -48,7 +49,7 @@ def check_allowed(names: Sequence[str], protocol: Protocol) -> None:
                 f"--allow: expected a field other than the adapter's, found {name}. The adapter is "
                 "what is compared and needs no exception: leave it out."
             )
-        if stem in FIXED:
+        if stem in fixed:
             raise InputError(
                 f"--allow: expected a field of how answers are made, found {name}, without which "
                 "equal there is nothing to compare. Evaluate both sides under one plan."
@@ -61,7 +62,11 @@ def check_allowed(names: Sequence[str], protocol: Protocol) -> None:
 
 
 def require_comparable(
-    base: Made, other: Made, allow: Sequence[str] = ()
+    base: Made,
+    other: Made,
+    allow: Sequence[str] = (),
+    command: str = "ahalab analyze STUDY",
+    fixed: Sequence[str] = FIXED,
 ) -> list[AllowedDifference]:
     """Refuse to compare answers made under different protocols.
 
@@ -69,6 +74,8 @@ def require_comparable(
         base: The measure.
         other: The set that is compared with it.
         allow: Fields in which they may differ (see `check_allowed`).
+        command: What takes `--allow`.
+        fixed: Fields that are never an exception.
 
     Returns:
         The allowed differences there are.
@@ -85,7 +92,7 @@ def require_comparable(
             remedy = "`ahalab rescore STUDY --write` brings all answers to the installed scorer"
         raise ProtocolError(
             f"{base.name} and {other.name}: expected one protocol, found different {told}. "
-            f"{remedy}{_or_allow(refused)}."
+            f"{remedy}{_or_allow(refused, command, fixed)}."
         )
     return [
         AllowedDifference(answers=other.name, field=field, base=text(a), found=text(b))
@@ -93,18 +100,18 @@ def require_comparable(
     ]
 
 
-def _or_allow(fields: Iterable[str]) -> str:
+def _or_allow(fields: Iterable[str], command: str, fixed: Sequence[str]) -> str:
     """Return the other way out, where every one of these fields may be an exception."""
     stems = list(dict.fromkeys(field.partition(".")[0] for field in fields))
-    if any(stem in FIXED for stem in stems):
+    if any(stem in fixed for stem in stems):
         return ""
     options = " ".join(f"--allow {stem}" for stem in stems)
-    return f", or record the exception (ahalab analyze STUDY {options})"
+    return f", or record the exception ({command} {options})"
 
 
-def unused(names: Sequence[str], comparison: Comparison) -> list[str]:
+def unused(names: Sequence[str], allowed: Iterable[AllowedDifference]) -> list[str]:
     """Return the fields that were allowed to differ and do not."""
-    found = [allowed.field for allowed in comparison.allowed or ()]
+    found = [difference.field for difference in allowed]
     return [name for name in names if not any(covers([name], field) for field in found)]
 
 

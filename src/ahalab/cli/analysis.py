@@ -38,7 +38,7 @@ def analyze(
 
     plan, paths = open_study(study, out)
     comparison, _ = analyze_study(plan, paths, allow or ())
-    for name in unused(allow or (), comparison):
+    for name in unused(allow or (), comparison.allowed or ()):
         say(f"--allow {name}: nothing differs in it, so no exception is recorded.")
     if output is Format.json:
         typer.echo(encode(comparison).decode())

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ahalab.cli.analysis import AllowOption
 from ahalab.cli.options import Format, FormatOption
 
 
@@ -35,10 +36,7 @@ def compare(
         float | None,
         typer.Option(help="Largest difference that does not matter, fixed before looking."),
     ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(help="A protocol field that may differ; recorded. May be repeated."),
-    ] = None,
+    allow: AllowOption = None,
     output: FormatOption = Format.text,
 ) -> None:
     """Compare two files of answers, paired by question.
@@ -47,7 +45,9 @@ def compare(
     --format json` printed, with an `id` in every row.
     """
     from ahalab.analyze.pair import Rules, compare_files
+    from ahalab.analyze.protocols import unused
     from ahalab.cli.compare_screen import print_pair
+    from ahalab.cli.output import say
     from ahalab.errors import InputError
     from ahalab.records.base import encode
 
@@ -63,3 +63,5 @@ def compare(
         typer.echo(encode(compared).decode())
     else:
         print_pair(compared)
+    for name in unused(allow or (), compared.allowed):
+        say(f"--allow {name}: the protocols do not differ in it.")

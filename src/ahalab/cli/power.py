@@ -90,6 +90,7 @@ def power(
 def _pilot(study: Path | None, arm: str | None) -> Pilot | None:
     from ahalab.analyze.answers import load_study_answers
     from ahalab.analyze.pilot import measure_pilot
+    from ahalab.analyze.protocols import recorded_exceptions
     from ahalab.errors import InputError
     from ahalab.pipeline.study import open_study
 
@@ -100,7 +101,8 @@ def _pilot(study: Path | None, arm: str | None) -> Pilot | None:
     if not study.is_dir():
         raise InputError(f"{study}: expected a study's folder, found none. Run one: ahalab run")
     plan, paths = open_study(study, study)
-    return measure_pilot(load_study_answers(plan, paths), plan.analysis.primary, arm)
+    answers = load_study_answers(plan, paths, recorded_exceptions(paths))
+    return measure_pilot(answers, plan.analysis.primary, arm)
 
 
 def _percent(name: str, value: float | None, least: float = 0.0) -> float | None:

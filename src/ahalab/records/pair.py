@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from ahalab.records.base import Record
-from ahalab.records.comparison import VerdictWord
+from ahalab.records.comparison import AllowedDifference, VerdictWord
 from ahalab.records.terms import Metric, Outcome
 
 
@@ -21,14 +21,6 @@ class ScoredRow(Record, frozen=True, kw_only=True):
     extracted: str | UnsetType | None = UNSET
     rule: str | UnsetType = UNSET
     status: str | UnsetType = UNSET
-
-
-class FieldPair(Record, frozen=True, kw_only=True):
-    """A field of the two protocols that differs, and was allowed to."""
-
-    field: str
-    base: str
-    adapter: str
 
 
 class PairReading(Record, frozen=True, kw_only=True):
@@ -64,7 +56,7 @@ class PairComparison(Record, frozen=True, kw_only=True):
     answers: int  # pairs of answers
     samples: int  # answers to each prompt
     protocol: Literal["same", "allowed to differ", "unknown"]  # unknown: not beside both files
-    allowed: tuple[FieldPair, ...]  # fields in which the protocols differ, by --allow
+    allowed: tuple[AllowedDifference, ...]  # fields in which the protocols differ, by --allow
     primary: Metric
     alpha: float
     confidence: float  # of the intervals, 1 - alpha
