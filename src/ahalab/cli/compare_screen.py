@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ahalab.analyze.sentences import probability
-from ahalab.cli.output import harmless, points, results_console, results_table
+from ahalab.cli.output import harmless, points, results_console, results_table, short_probability
 from ahalab.records.pair import PairComparison, PairReading
 
 
@@ -37,15 +36,8 @@ def _row(reading: PairReading) -> tuple[str, ...]:
         f"{100 * r.adapter_correct / r.n:.1f} %",
         points(r.difference_points),
         f"{points(low)} to {points(high)}",
-        _bare(r.p_value),
-        _bare(r.p_exact),
+        "-" if r.p_value is None else short_probability(r.p_value),
+        "-" if r.p_exact is None else short_probability(r.p_exact),
         "-" if r.gained is None else str(r.gained),
         "-" if r.lost is None else str(r.lost),
     )
-
-
-def _bare(p_value: float | None) -> str:
-    """Return a p-value without its letter: `.450`, `<.001`; a dash where it is undefined."""
-    if p_value is None:
-        return "-"
-    return probability(p_value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
