@@ -5,7 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from ahalab.cli.output import harmless, points, results_console, results_table
+from ahalab.cli.output import (
+    harmless,
+    points,
+    results_console,
+    results_table,
+    short_probability,
+)
 from ahalab.records.comparison import Ablation
 
 ABLATION_KEY = (
