@@ -10,6 +10,7 @@ from pathlib import Path
 from ahalab.analyze.compare import analyze
 from ahalab.analyze.protocols import recorded_exceptions
 from ahalab.analyze.replay import read_replay, require_replay
+from ahalab.evaluate.backends.choice import require_backend
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
@@ -160,7 +161,7 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
         ]
         if not todo:
             continue
-        require_train_extra()
+        require_backend(plan)
         side_by_side = min(jobs, len(todo))
         work = [
             _evaluation_job(plan, paths, stage, todo[number::side_by_side], side_by_side)
