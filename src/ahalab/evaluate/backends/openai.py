@@ -146,6 +146,9 @@ class OpenAIBackend:
             self.spools = [None if side.kept is None else Spool(side.kept) for side in self.sides]
         return _run(self._generate(batch, self.spools))
 
+    def check_weights(self) -> None:
+        """Check nothing: the weights are the server's, and no client can see them."""
+
     async def _generate(
         self, batch: Batch, spools: Sequence[Spool | None]
     ) -> list[list[Completion]]:

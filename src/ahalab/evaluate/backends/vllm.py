@@ -124,6 +124,9 @@ class VLLMBackend:
         ]
         return [done[at : at + len(asked)] for at in range(0, len(done), len(asked))]
 
+    def check_weights(self) -> None:
+        """Check nothing: vLLM keeps adapters beside the base, and shows neither."""
+
 
 def sampling_fields(plan: Plan, end_ids: frozenset[int]) -> dict[str, Any]:
     """Return every field of vLLM's `SamplingParams` that decides, the seed of a row apart."""
