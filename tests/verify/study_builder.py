@@ -340,8 +340,7 @@ def validation_answer(plan: Plan, cell: Cell, prompt: Prompt, step: int) -> Vali
     score = score_answer(written.text, prompt.gold, written.finish, asked)
     return ValidationAnswer(
         step=step, prompt_id=prompt.prompt_id, completion=written.text,
-        completion_ids=written.ids if plan.evaluation.endpoint is UNSET else None,
-        finish=written.finish, extracted=score.lenient.extracted,
+        completion_ids=written.ids, finish=written.finish, extracted=score.lenient.extracted,
         rule=score.lenient.rule, status=score.lenient.status,
         strict=score.strict.outcome, lenient=score.lenient.outcome,
     )  # fmt: skip
