@@ -19,6 +19,7 @@ from ahalab.pipeline.training_progress import TrainingProgress
 from ahalab.pipeline.watch import Watch
 from ahalab.pipeline.workers import Job, run_jobs
 from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, rounds, training_cells
+from ahalab.plan.endpoint import backend_name
 from ahalab.records.base import digest
 from ahalab.records.comparison import Comparison
 from ahalab.records.plan import Plan
@@ -162,7 +163,8 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
         if not todo:
             continue
         require_backend(plan)
-        side_by_side = min(jobs, len(todo))
+        # An engine takes the whole GPU, and an endpoint's concurrency is the plan's.
+        side_by_side = min(jobs if backend_name(plan) == "transformers" else 1, len(todo))
         work = [
             _evaluation_job(plan, paths, stage, todo[number::side_by_side], side_by_side)
             for number in range(side_by_side)
