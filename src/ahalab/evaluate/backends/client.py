@@ -30,7 +30,13 @@ LONGEST_PAUSE_SECONDS = 600.0  # that a server may ask for
 MAX_REPLY_BYTES = 16 << 20
 SHOWN = 200  # characters of a server's message
 RETRIED = (408, 425, 429)
+FIELDS = (
+    "Mend evaluation.endpoint (dialect vllm is for servers that take vLLM's fields) or what the "
+    "server was started with."
+)
 ADVICE = {
+    400: FIELDS,
+    422: FIELDS,
     401: "Mend the key in the variable that evaluation.endpoint.api_key_env names.",
     403: "Mend the key in the variable that evaluation.endpoint.api_key_env names.",
     404: "Mend evaluation.endpoint (url, api, base, adapter), or serve the model.",
@@ -179,7 +185,7 @@ class Client:
         fault = f"status {status} ({told or 'no message'})"
         if status in RETRIED or status >= 500:
             raise _AgainError(fault, _asked_pause(response.headers.get("retry-after")))
-        advice = ADVICE.get(status, "Mend evaluation.endpoint or what the server was started with.")
+        advice = ADVICE.get(status, "Mend evaluation.endpoint, or what answers there.")
         raise _RefusedError(
             f"{url}: expected an answer to {method}, found {fault}. {advice}", status
         )
