@@ -115,6 +115,7 @@ ERRORS = {
     "429 wait": (429, {"Retry-After": "1"}, "slow down"),
     "429 day": (429, {"Retry-After": "86400"}, "tomorrow"),
     "500": (500, {}, "oops"),
+    "501": (501, {}, "Unsupported method"),
     "503": (503, {}, "<html>\x1b[31mbusy</html>"),
     "400": (400, {}, "\x1b]52;c;aGk=\x07 max_tokens is too large\nfor secret-key-1 " + "x" * 999),
 }

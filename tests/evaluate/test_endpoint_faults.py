@@ -195,13 +195,16 @@ def test_the_plans_limit_of_tries_ends_in_one_line(endpoint: Endpoint, batch: Ba
     assert len(endpoint.questions()) == 3
 
 
+@pytest.mark.parametrize(
+    ("fault", "told"), [("400", "max_tokens is too large"), ("501", "Unsupported method")]
+)
 def test_what_the_server_refuses_is_not_asked_twice_and_its_words_do_no_harm(
-    endpoint: Endpoint, batch: Batch
+    endpoint: Endpoint, batch: Batch, fault: str, told: str
 ) -> None:
-    endpoint.faults = ["400"]
+    endpoint.faults = [fault]
     text = refusal(InputError, plan_for(endpoint.url, concurrency=1), batch)
-    assert "status 400" in text
-    assert "max_tokens is too large" in text
+    assert f"status {fault}" in text
+    assert told in text
     assert len(endpoint.questions()) == 1
 
 

@@ -30,6 +30,7 @@ LONGEST_PAUSE_SECONDS = 600.0  # that a server may ask for
 MAX_REPLY_BYTES = 16 << 20
 SHOWN = 200  # characters of a server's message
 RETRIED = (408, 425, 429)
+NOT_IMPLEMENTED = 501  # no other try will find it implemented
 FIELDS = (
     "Mend evaluation.endpoint (dialect vllm is for servers that take vLLM's fields) or what the "
     "server was started with."
@@ -183,7 +184,7 @@ class Client:
             return
         told = self._harmless(_message(payload))
         fault = f"status {status} ({told or 'no message'})"
-        if status in RETRIED or status >= 500:
+        if status in RETRIED or (status >= 500 and status != NOT_IMPLEMENTED):
             raise _AgainError(fault, _asked_pause(response.headers.get("retry-after")))
         advice = ADVICE.get(status, "Mend evaluation.endpoint, or what answers there.")
         raise _RefusedError(
