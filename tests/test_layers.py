@@ -38,6 +38,7 @@ HEAVY = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 TORCH = (
     "ahalab.train",
     "ahalab.evaluate.backends.decoding",
+    "ahalab.evaluate.backends.memory",
     "ahalab.evaluate.backends.transformers",
     "ahalab.organism.recipe",
     "ahalab.organism.measure",

@@ -198,7 +198,7 @@ def test_a_server_killed_in_the_middle_and_started_again_changes_nothing(
 def test_a_replay_asks_the_server_again(
     study: StudyPaths, whole: StudyPaths, warm: WarmLab, endpoint: Endpoint
 ) -> None:
-    shutil.copytree(whole.root / "base", study.root / "base")
+    shutil.copytree(whole.root / "base", study.root / "base", dirs_exist_ok=True)
     text = warm.run("replay", study.root, "--cell", "base")
     assert "base: equal" in text
     assert endpoint.answered == 12
