@@ -37,7 +37,9 @@ HEAVY = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 # Modules that train, generate, or make the embedded model: the only ones that may load torch.
 TORCH = (
     "ahalab.train",
-    "ahalab.evaluate.backends",
+    "ahalab.evaluate.backends.decoding",
+    "ahalab.evaluate.backends.memory",
+    "ahalab.evaluate.backends.transformers",
     "ahalab.organism.recipe",
     "ahalab.organism.measure",
 )

@@ -125,7 +125,7 @@ def test_empty_lines_are_passed_over_and_still_counted(call: Call, file: Path) -
         (b'{"response": "\xff", "gold": "7"}', "expected a JSON object, found"),
         (b"[" * 100_000, "expected a JSON object, found"),
         (b'{"response": "a", "gold": "7", "finish_reason": "tool"}',
-         "expected finish_reason eos, stop or length, found 'tool'"),
+         "expected finish_reason eos, stop, length, content_filter, tool_calls, found 'tool'"),
         (b'{"response": "a", "gold": "7", "finish_reason": ["stop"]}', "expected finish_reason"),
         (b'{"response": "a", "gold": "7", "task": 5}', "expected text in `task`, found 5"),
         (b'{"response": "a", "gold": "7", "prompt": []}', "expected text in `prompt`, found []"),

@@ -54,6 +54,18 @@ def test_half_the_bytes_a_number_let_more_rows_in(model: Path) -> None:
     assert choose_batch_size(half, model, prompts_of(960), 1, 1 << 30) > size
 
 
+@pytest.mark.parametrize(("sides", "expected"), [(1, 256), (3, 85)])
+def test_an_endpoint_packs_rows_by_itself_so_that_memory_here_does_not_count(
+    model: Path, sides: int, expected: int
+) -> None:
+    endpoint = 'endpoint: {url: "http://h/v1", base: b, adapter: "{arm}-{seed}"}'
+    text = PLAN.replace("batch_size: 4, floor_batch_size: 3, replay: true", endpoint)
+    plan = plan_of(
+        text.replace("endpoint:", f"backend: openai, cells_per_batch: {sides}, endpoint:")
+    )
+    assert choose_batch_size(plan, model, prompts_of(960), 1, free=1) == expected
+
+
 def protocol(size: int) -> Protocol:
     return Protocol(
         plan_digest="p", answer_format="hashes", task="gsm8k", prompts_digest="d",

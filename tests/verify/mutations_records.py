@@ -251,4 +251,17 @@ RECORDS = [
     Mutation(
         "an exception is invented", exception_for(ANSWERS), "protocol", "analysis/comparison.json"
     ),
+    *(
+        Mutation(
+            f"a protocol claims another {field}",
+            record("base/answers.protocol.json", field, to=value),
+            "protocol",
+            "base/answers.protocol.json",
+        )
+        for field, value in (
+            ("backend", "vllm"),
+            ("decoder", "server"),
+            ("device", "endpoint"),
+        )
+    ),
 ]

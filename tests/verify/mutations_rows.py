@@ -169,6 +169,13 @@ ROWS = [
         ANSWERS,
         1,
     ),
+    Mutation(
+        "an answer's token ids are called unknown",
+        row(ANSWERS, 2, completion_ids=None),
+        "tokens",
+        ANSWERS,
+        2,
+    ),
     Mutation("token ids are dropped", row(ROLLOUTS, 1, completion_ids=[1]), "tokens", STEPS, 1),
     Mutation("a count of tokens is edited", row(STEPS, 2, tokens=1), "tokens", STEPS, 2),
     Mutation(

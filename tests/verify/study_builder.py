@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from tokenizers import Tokenizer
 
 from ahalab.analyze.compare import analyze
@@ -77,6 +78,11 @@ validation: {prompts: 5, batch_size: 2}
 TOKENIZER = Tokenizer.from_file(str(organism_folder() / "tokenizer.json"))
 END = TOKENIZER.token_to_id("<|end|>")
 LIMIT = 48  # tokens of a cut completion
+ENDPOINT_GENERATION: dict[str, Any] = {  # of an endpoint that tells no token ids
+    "api": "completions", "prompt": "text", "temperature": 0.0, "top_p": 1.0, "max_tokens": LIMIT,
+    "n": 1, "stop": None, "stream": False, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+    "eos_token_id": [END],
+}  # fmt: skip
 VERSIONS = {"python": "3", "torch": "none"}
 SKILL = {
     "base": 0.2,
@@ -395,19 +401,23 @@ def companions_of(plan: Plan, paths: StudyPaths, cell: Cell) -> tuple[str | None
 def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cell) -> Protocol:
     """Return the protocol of an answer set."""
     adapter, evaluation = fingerprint_of(paths, cell), plan.evaluation
+    own = {
+        "do_sample": evaluation.temperature > 0, "temperature": evaluation.temperature or 1.0,
+        "top_p": evaluation.top_p, "top_k": 0,
+        "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT,
+        "eos_token_id": [END], "pad_token_id": 0,
+    }  # fmt: skip
+    answerer = (own, "cpu, 1 threads", "transformers", "rows")
+    if evaluation.endpoint is not UNSET:
+        answerer = (ENDPOINT_GENERATION, "endpoint", "openai", "server")
+    generation, device, backend, decoder = answerer
     return Protocol(
         plan_digest=digest(plan), answer_format=plan.answer_format, task="gsm8k",
         prompts_digest=digest_bytes(b"\n".join(encode(p) for p in prompts)),
         template_digest=digest_bytes(b"template"),
         tokenizer_digest=tokenizer_fingerprint(organism_folder()),
         base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
-        generation={
-            "do_sample": evaluation.temperature > 0, "temperature": evaluation.temperature or 1.0,
-            "top_p": evaluation.top_p, "top_k": 0,
-            "repetition_penalty": 1.0, "num_beams": 1, "max_new_tokens": LIMIT,
-            "eos_token_id": [END], "pad_token_id": 0,
-        },
-        dtype="float32", device="cpu, 1 threads", backend="transformers", decoder="rows",
+        generation=generation, dtype="float32", device=device, backend=backend, decoder=decoder,
         versions=VERSIONS,
         batch_size=(evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size) or 0,
         cells_per_batch=evaluation.cells_per_batch, companions=companions_of(plan, paths, cell),
@@ -447,7 +457,8 @@ def answer(plan: Plan, protocol: Protocol, cell: Cell, prompt: Prompt, sample: i
     return Answer(
         protocol=digest(protocol), side="base" if cell.arm is None else "adapter",
         prompt_id=prompt.prompt_id, sample=sample, completion=written.text,
-        completion_ids=written.ids, finish=written.finish, extracted=score.lenient.extracted,
+        completion_ids=written.ids if plan.evaluation.endpoint is UNSET else None,
+        finish=written.finish, extracted=score.lenient.extracted,
         rule=score.lenient.rule, status=score.lenient.status,
         strict=score.strict.outcome, lenient=score.lenient.outcome,
     )  # fmt: skip

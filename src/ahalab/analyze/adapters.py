@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from ahalab.analyze.answers import Answers, FloatArray, StudyAnswers
 from ahalab.analyze.sentences import adapter_sentence, floor_sentence, interval, probability
+from ahalab.records.answer import Answer
 from ahalab.records.comparison import AdapterComparison, NoiseFloor
 from ahalab.records.terms import Metric
 from ahalab.statistics.difference import difference_over_questions
@@ -83,6 +84,13 @@ def _differences(base: FloatArray, adapter: FloatArray) -> FloatArray:
     return np.asarray(adapter.mean(axis=1) - base.mean(axis=1), dtype=np.float64)
 
 
+def _changed(before: Answer, after: Answer) -> bool:
+    """Compare token ids, or texts where an endpoint told no ids."""
+    if before.completion_ids is None or after.completion_ids is None:
+        return before.completion != after.completion
+    return before.completion_ids != after.completion_ids
+
+
 def noise_floor(study: StudyAnswers) -> NoiseFloor | None:
     """Compare the base with itself under the second batch plan; None when that is absent."""
     if study.floor is None:
@@ -94,10 +102,7 @@ def noise_floor(study: StudyAnswers) -> NoiseFloor | None:
         for metric in METRICS
     }
     strict, lenient = counts["strict"], counts["lenient"]
-    changed = sum(
-        row.completion_ids != study.floor.rows[key].completion_ids
-        for key, row in study.base.rows.items()
-    )
+    changed = sum(_changed(row, study.floor.rows[key]) for key, row in study.base.rows.items())
     n = len(study.base.rows)
     return NoiseFloor(
         n=n,

@@ -60,13 +60,14 @@ class Answers:
         for row in self.rows.values():
             strict[row.strict] = strict.get(row.strict, 0) + 1
             lenient[row.lenient] = lenient.get(row.lenient, 0) + 1
-        tokens = sum(len(row.completion_ids) for row in self.rows.values())
+        ids = [row.completion_ids for row in self.rows.values()]
+        tokens = None if None in ids else sum(len(i) for i in ids if i is not None)
         return ReadingRates(
             answers=self.name,
             n=len(self.rows),
             strict=dict(sorted(strict.items())),
             lenient=dict(sorted(lenient.items())),
-            mean_tokens=tokens / len(self.rows),
+            mean_tokens=None if tokens is None else tokens / len(self.rows),
             pass_at=tuple(self._pass_at(k) for k in ks) or UNSET,
         )
 

@@ -102,7 +102,9 @@ def _scored(place: str, row: dict[str, Any], pool: LatexPool) -> dict[str, Any]:
 
     finish = row.get("finish_reason") or "eos"
     if finish not in get_args(Finish):
-        raise InputError(f"{place}: expected finish_reason eos, stop or length, found {finish!r}.")
+        raise InputError(
+            f"{place}: expected finish_reason {', '.join(get_args(Finish))}, found {finish!r}."
+        )
     response, gold = row.get("response"), row.get("gold")
     if not isinstance(response, str):
         raise InputError(f"{place}: expected text in `response`, found {type(response).__name__}.")

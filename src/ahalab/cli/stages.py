@@ -156,16 +156,16 @@ def evaluate(
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import print_partial, say
     from ahalab.evaluate.adapter_check import told_nothing_learned
+    from ahalab.evaluate.backends.choice import require_backend
     from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.evaluate.partial import count_partial
     from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
     from ahalab.plan.cells import answer_cells, find_cell
-    from ahalab.store.versions import require_train_extra
 
     plan, paths = open_study(study, out)
     cells = [find_cell(plan, name) for name in cell] if cell else answer_cells(plan)
-    require_train_extra()
+    require_backend(plan)
     stage = Evaluation(plan, paths, Asked(limit, batch_size, processes))
     total, there = stage.answers_of(cells), stage.answers_there(cells)
     with StageProgress("evaluate", total, "answers", there, show=not quiet) as progress:
@@ -196,16 +196,16 @@ def replay(
     """Answer again from saved weights; tell if the verdicts stand."""
     from ahalab.analyze.replay import require_replay
     from ahalab.cli.replay import print_replay
+    from ahalab.evaluate.backends.choice import require_backend
     from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.replay import conclude, replayed_cells, replayed_into
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
-    from ahalab.store.versions import require_train_extra
 
     plan, paths = open_study(study, out)
     cells = replayed_cells(plan, paths, cell or ())
-    require_train_extra()
+    require_backend(plan)
     into = replayed_into(paths, to)
     stage = Evaluation(plan, paths, Asked(into=into))
     total, there = stage.answers_of(cells), stage.answers_there(cells, "replay/")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Protocol
 from ahalab.records.base import decode_file
 from ahalab.records.plan import Plan
@@ -18,6 +19,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.store.layout import StudyPaths
 from ahalab.store.memory import available_bytes
 
+SERVED = 256  # questions at once where a server or an engine packs the rows by itself
 LARGEST = 64  # rows at once: more gain little on a CPU, and fewer lie between two commits
 USED = 0.5  # of the free memory: other processes live on this machine too
 UNKNOWN_BYTES = 4 << 30  # taken as free where nothing tells
@@ -49,6 +51,8 @@ def choose_batch_size(
         processes: Evaluations side by side.
         free: Bytes that may be taken; None: what the machine says.
     """
+    if backend_name(plan) != "transformers":
+        return max(1, SERVED // plan.evaluation.cells_per_batch)
     tokens = max(p.prompt_tokens for p in prompts) + plan.evaluation.max_new_tokens
     if free is None:
         free = _free_bytes(plan)

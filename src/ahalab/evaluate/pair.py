@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ahalab.errors import InputError, MissingError
 from ahalab.evaluate.adapter_check import require_sound_adapter
-from ahalab.evaluate.backends import Backend, Side
+from ahalab.evaluate.backends import Backend, Kept, Side
+from ahalab.evaluate.backends.choice import make_backend, tokenizer_of
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.partial import draw_partial
 from ahalab.evaluate.protocol import (
@@ -37,7 +38,7 @@ from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.models import resolve_model
 from ahalab.store.reading import journal_path
 from ahalab.tasks.prepare import read_prompts
-from ahalab.tasks.render import load_tokenizer, template_fingerprint
+from ahalab.tasks.render import template_fingerprint
 
 OnBatch = Callable[[int], None]
 
@@ -79,7 +80,7 @@ class Evaluation:
         if asked.limit is not None:
             self.prompts = draw_partial(self.prompts, asked.limit, plan.evaluation.seed)
             self.written = begun = paths.partial(asked.limit)
-        self.tokenizer = load_tokenizer(self.folder)
+        self.tokenizer = tokenizer_of(plan, self.folder)
         self.tensors = fingerprint_base(paths, self.folder)
         self.weights = Weights(
             template=template_fingerprint(self.tokenizer),
@@ -91,10 +92,8 @@ class Evaluation:
 
     @cached_property
     def backend(self) -> Backend:
-        """The backend with the base loaded."""
-        from ahalab.evaluate.backends.transformers import TransformersBackend
-
-        return TransformersBackend(self.plan, self.folder, self.tokenizer)
+        """What answers, with the base loaded or greeted."""
+        return make_backend(self.plan, self.folder, self.tokenizer)
 
     def answers_of(self, cells: Sequence[Cell]) -> int:
         """Return how many answers these cells come to, their rounds whole."""
@@ -124,10 +123,13 @@ class Evaluation:
                 continue
             sets = self._answer_sets(together, under)
             done += sets
-            if all(answers_finished(answers) for answers in sets):
-                continue
-            self.backend.serve([self._side(cell) for cell in together])
-            write_answers(sets, self.prompts, self.backend.generate, on_batch)
+            kept = [self._kept(answers.target) for answers in sets]
+            if not all(answers_finished(answers) for answers in sets):
+                pairs = zip(together, kept, strict=True)
+                self.backend.serve([self._side(cell, place) for cell, place in pairs])
+                write_answers(sets, self.prompts, self.backend.generate, on_batch)
+            for place in kept:  # the rows are sealed
+                place.path.unlink(missing_ok=True)
         return done
 
     def check_base(self) -> None:
@@ -141,8 +143,13 @@ class Evaluation:
         if "backend" in self.__dict__:  # loaded: something answered
             self.backend.check_weights()
 
-    def _side(self, cell: Cell) -> Side:
-        return Side(cell.name, None if cell.arm is None else self._adapter(cell))
+    def _side(self, cell: Cell, kept: Kept) -> Side:
+        return Side(cell.name, None if cell.arm is None else self._adapter(cell), kept)
+
+    def _kept(self, target: AnswerPaths) -> Kept:
+        """Return where a backend may keep what it has of an answer set: no evidence."""
+        path = self.written.work / "replies" / f"{target.name.replace('/', '-')}.jsonl"
+        return Kept(path, journal_path(target.answers))
 
     def _adapter(self, cell: Cell) -> Path:
         return self.paths.run(str(cell.arm), int(cell.seed or 0)).adapter

@@ -233,7 +233,7 @@ def _probe(plan: Plan, model: Any, tokenizer: Any, prompts: Sequence[Prompt]) ->
     completions = [completion_of(row, ends, tokenizer) for row in written]
     seconds = time.monotonic() - began
     limit = int(plan.grpo["max_completion_length"])
-    unended = [c for c in completions if c.finish == "length"]
+    unended = [c.ids for c in completions if c.finish == "length" and c.ids is not None]
     question = asked_of(plan.task, plan.answer_format)
     decider = row_decider(question.task)
     scores = [
@@ -246,8 +246,8 @@ def _probe(plan: Plan, model: Any, tokenizer: Any, prompts: Sequence[Prompt]) ->
         prompts=len(few),
         samples=PROBE_SAMPLES,
         max_new_tokens=limit,
-        cut=sum(len(c.ids) >= limit for c in unended),
-        unfinished=sum(len(c.ids) < limit for c in unended),
+        cut=sum(len(ids) >= limit for ids in unended),
+        unfinished=sum(len(ids) < limit for ids in unended),
         strict=sum(score.strict.outcome == "correct" for score in scores),
         lenient=sum(score.lenient.outcome == "correct" for score in scores),
         seconds=round(seconds, 2),

@@ -10,6 +10,7 @@ from pathlib import Path
 from ahalab.analyze.compare import analyze
 from ahalab.analyze.protocols import recorded_exceptions
 from ahalab.analyze.replay import read_replay, require_replay
+from ahalab.evaluate.backends.choice import require_backend
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
@@ -18,6 +19,7 @@ from ahalab.pipeline.training_progress import TrainingProgress
 from ahalab.pipeline.watch import Watch
 from ahalab.pipeline.workers import Job, run_jobs
 from ahalab.plan.cells import BASE, Cell, answer_cells, pilot_of, rounds, training_cells
+from ahalab.plan.endpoint import backend_name
 from ahalab.records.base import digest
 from ahalab.records.comparison import Comparison
 from ahalab.records.plan import Plan
@@ -160,8 +162,9 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
         ]
         if not todo:
             continue
-        require_train_extra()
-        side_by_side = min(jobs, len(todo))
+        require_backend(plan)
+        # An engine takes the whole GPU, and an endpoint's concurrency is the plan's.
+        side_by_side = min(jobs if backend_name(plan) == "transformers" else 1, len(todo))
         work = [
             _evaluation_job(plan, paths, stage, todo[number::side_by_side], side_by_side)
             for number in range(side_by_side)

@@ -20,6 +20,7 @@ from ahalab.records.base import digest, encode, to_plain
 from ahalab.records.plan import (
     AnalysisSpec,
     ArmSpec,
+    EndpointSpec,
     EvaluationSpec,
     ModelSpec,
     Plan,
@@ -40,6 +41,7 @@ STRUCTS = {
     "arms": ArmSpec,
     "training": TrainingSpec,
     "evaluation": EvaluationSpec,
+    "evaluation.endpoint": EndpointSpec,
     "validation": ValidationSpec,
     "analysis": AnalysisSpec,
 }
@@ -146,12 +148,13 @@ def _place_fault(message: str, node: Node | None, place: str) -> str:
     parts = [p for p in re.split(r"[.\[\]`]+", path.replace("...", "0")) if p]
     unknown = re.search(r"unknown field `(.+?)`", fault)
     if unknown:
-        struct = STRUCTS.get(parts[0] if parts else "")
+        struct = STRUCTS.get(".".join(parts)) or STRUCTS.get(parts[0] if parts else "")
         known = list(struct.__struct_fields__) if struct else []
         key = unknown.group(1)
+        inside = ".".join(part for part in parts if not part.isdigit())
         return (
             f"{place}:{_mark(node, [*parts, key])}: unknown key `{key}`"
-            f"{' in ' + parts[0] if parts else ''}.{suggestion(key, known)}"
+            f"{' in ' + inside if inside else ''}.{suggestion(key, known)}"
         )
     missing = re.search(r"missing required field `(.+?)`", fault)
     where = f"{'.'.join(parts)}: " if parts else ""

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
+from ahalab.plan.endpoint import check_backend
 from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words, ordered
 from ahalab.plan.tasks import resolve_task
 from ahalab.records.base import to_plain
@@ -81,6 +82,7 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.grpo, "trl", "grpo")
     check_block(plan.lora, "peft", "lora")
     _check_evaluation(plan)
+    check_backend(plan)
     plan = replace(plan, evaluation=_with_floor(plan.evaluation))
     validation = _resolve_validation(plan)
     grpo = _resolve_grpo(plan)

@@ -28,7 +28,8 @@ class Protocol(Record, frozen=True, kw_only=True):
     dtype: str
     device: str
     backend: str
-    decoder: str  # `rows`: finished rows leave the batch; `generate`: the library's own loop
+    decoder: str  # `rows`: finished rows leave the batch; `generate`: the library's own loop;
+    # `engine`: vLLM's scheduler; `server`: unknown, behind an endpoint
     versions: dict[str, str]
     batch_size: int  # questions put to each side at once
     cells_per_batch: int  # sides that may share a batch
@@ -100,7 +101,7 @@ class Answer(Record, frozen=True, kw_only=True):
     prompt_id: str
     sample: int
     completion: str
-    completion_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...] | None  # None: an endpoint that tells the text alone
     finish: Finish
     extracted: str | None  # by the lenient reading
     rule: str  # the rule that took it

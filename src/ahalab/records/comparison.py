@@ -89,7 +89,7 @@ class ReadingRates(Record, frozen=True, kw_only=True):
     n: int
     strict: dict[Outcome, int]
     lenient: dict[Outcome, int]
-    mean_tokens: float
+    mean_tokens: float | None  # None: an endpoint that tells no token ids
     # Absent with one answer a question.
     pass_at: tuple[PassAt, ...] | UnsetType = UNSET
 

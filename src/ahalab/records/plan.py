@@ -68,6 +68,22 @@ class TrainingSpec(Record, frozen=True, kw_only=True):
     stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
 
 
+class EndpointSpec(Record, frozen=True, kw_only=True):
+    """A server with an OpenAI-compatible API: base and adapters are models by name there."""
+
+    url: str  # up to and with /v1
+    api: Literal["completions", "chat"] = "completions"  # chat: the server's own template renders
+    dialect: Literal["openai", "vllm"] = "openai"  # vllm: prompts and answers as token ids, and
+    # every sampling field; openai: text, and the fields that OpenAI has
+    base: str  # name of the base
+    adapter: str | dict[str, str]  # name of an adapter, with {arm} and {seed}; or a name per cell
+    # (arms/ARM/seed-S)
+    concurrency: int = 8  # requests at once
+    timeout_s: float = 120.0  # of one request, from its start to the last byte of its reply
+    max_retries: int = 6  # of one request: rate limits, server errors, timeouts, broken replies
+    api_key_env: str | None = None  # environment variable that holds the key; never the key
+
+
 class EvaluationSpec(Record, frozen=True, kw_only=True):
     """How base and adapters answer the evaluation questions."""
 
@@ -81,6 +97,9 @@ class EvaluationSpec(Record, frozen=True, kw_only=True):
     samples: int = 1  # answers per question
     seed: int = 0
     replay: bool = False  # `ahalab run` also generates every answer again and compares the bytes
+    # Absent where a plan does not choose, and not null; absent is transformers.
+    backend: Literal["transformers", "vllm", "openai"] | UnsetType = UNSET
+    endpoint: EndpointSpec | UnsetType = UNSET  # where the backend is openai
 
 
 class ValidationSpec(Record, frozen=True, kw_only=True):

@@ -7,8 +7,12 @@ from typing import Literal
 Outcome = Literal["correct", "wrong", "unparsed", "truncated", "error"]
 """What a scorer says of one response."""
 
-Finish = Literal["eos", "stop", "length"]
-"""Why generation ended: the model's end token, a stop condition, or the token limit (cut)."""
+Finish = Literal["eos", "stop", "length", "content_filter", "tool_calls"]
+"""Why generation ended: the model's end token, a stop condition, or the token limit (cut).
+
+The last two are an endpoint's own doing (it filtered the text, or took it for a call of a tool):
+such a text is no answer of the model, and its outcome is `error`.
+"""
 
 Metric = Literal["strict", "lenient"]
 """Which reading of an answer counts: in the asked format, or wherever it is clearly stated."""

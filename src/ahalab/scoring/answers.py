@@ -24,6 +24,9 @@ SCORER_VERSION = "2"
 
 TASKS = ("gsm8k", "math", "countdown")
 
+NO_ANSWER: tuple[Finish, ...] = ("content_filter", "tool_calls")
+"""An endpoint that ends a text so has not let the model answer."""
+
 MAX_EXTRACTED = 1_000
 """Characters of an extracted answer that are kept; the span still covers all of it."""
 
@@ -102,7 +105,8 @@ def score_answer(
     Args:
         response: The completion, without its prompt.
         gold: The gold answer; for countdown a JSON object text.
-        finish: Why generation ended; `length` means that the response was cut.
+        finish: Why generation ended; `length` means that the response was cut, `content_filter` and
+            `tool_calls` that it is no answer: both outcomes are `error`.
         asked: How the answer was asked for.
         latex_equal: Decides LaTeX that numbers and normalised text do not decide (math only).
 
@@ -114,6 +118,9 @@ def score_answer(
     """
     if check_gold(gold, asked.task) is not None:
         bad = Reading("error", None, None, "none", "error: gold")
+        return Score(bad, bad)
+    if finish in NO_ANSWER:
+        bad = Reading("error", None, None, "none", f"error: {finish}")
         return Score(bad, bad)
     pattern = compile_pattern(asked.answer_format)
     view = clean(response)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import warnings
 from collections.abc import Iterator
 from importlib.resources import files
@@ -141,6 +142,22 @@ def has_experts(folder: Path) -> bool:
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     return hasattr(config.get_text_config(), "output_router_logits")
+
+
+def end_ids_of_folder(folder: Path, tokenizer_end: int | None) -> frozenset[int]:
+    """Return the token ids that end a completion, from a model's files alone.
+
+    Args:
+        folder: Of the model.
+        tokenizer_end: The tokenizer's own end token.
+    """
+    listed: Any = None
+    for name in ("generation_config.json", "config.json"):
+        path = folder / name
+        if listed is None and path.is_file():
+            listed = json.loads(path.read_bytes()).get("eos_token_id")
+    ids = [*(listed if isinstance(listed, list) else [listed]), tokenizer_end]
+    return frozenset(int(i) for i in ids if i is not None)
 
 
 def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:

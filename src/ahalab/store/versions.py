@@ -44,16 +44,30 @@ def git_commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def require_train_extra() -> None:
-    """Refuse to train or generate without the [train] extra.
+EXTRAS = {
+    "train": ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "safetensors"),
+    "vllm": ("vllm",),
+    "endpoint": ("httpx2",),
+}
+
+
+def require_extra(extra: str, what: str) -> None:
+    """Refuse to go on without the packages of an extra.
+
+    Args:
+        extra: One of `EXTRAS`.
+        what: What needs them, as `training and generation need`.
 
     Raises:
         MissingError: The packages that are missing, and the line to type.
     """
-    needed = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "safetensors")
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    missing = [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingError(
-            f"training and generation need {', '.join(missing)}, not installed here. "
-            "Type: pip install 'ahalab[train]'"
+            f"{what} {', '.join(missing)}, not installed here. Type: pip install 'ahalab[{extra}]'"
         )
+
+
+def require_train_extra() -> None:
+    """Refuse to train or generate without the [train] extra; see `require_extra`."""
+    require_extra("train", "training and generation need")

@@ -21,7 +21,7 @@ class Completion:
     """What a model wrote to one prompt."""
 
     text: str
-    ids: tuple[int, ...]  # up to and with the first end token, shape (C,)
+    ids: tuple[int, ...] | None  # up to and with the first end token, shape (C,); None: unknown
     finish: Finish
 
 

@@ -24,7 +24,7 @@ from ahalab.verify.completions import (
 )
 from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.journals import JournalFacts
-from ahalab.verify.protocols import REPLAY, protocol_of
+from ahalab.verify.protocols import REPLAY, protocol_of, tells_ids
 from ahalab.verify.reading import Study
 
 NAMES = (
@@ -51,8 +51,8 @@ class Reply:
     extracted: str | None
     strict: Outcome
     lenient: Outcome
-    tokens: int
-    ids: int  # hash of the token ids
+    tokens: int | None  # None: an endpoint that tells no token ids
+    ids: int | None  # hash of the token ids
     row: int  # hash of the whole row but for the digest of its protocol
 
     def outcome(self, metric: Metric) -> Outcome:
@@ -138,8 +138,8 @@ def _reply(row: Answer) -> Reply:
         extracted=row.extracted,
         strict=row.strict,
         lenient=row.lenient,
-        tokens=len(row.completion_ids),
-        ids=hash(row.completion_ids),
+        tokens=None if row.completion_ids is None else len(row.completion_ids),
+        ids=None if row.completion_ids is None else hash(row.completion_ids),
         row=hash(encode(replace(row, protocol=""))),
     )
 
@@ -198,14 +198,19 @@ def _check_rows(study: Study, answers: _Rows) -> None:
     side = "base" if answers.cell.arm is None else "adapter"
     prompts = {p.prompt_id: p for _, p in study.prompts("eval")}
     generation, would_change = answers.protocol.generation, 0
-    limit, ends = generation.get("max_new_tokens"), generation.get("eos_token_id")
+    limit = generation.get("max_new_tokens", generation.get("max_tokens"))
+    ends, told = generation.get("eos_token_id"), tells_ids(answers.plan)
     for line, row in answers.rows:
         placed = Placed(name, line, f"{row.prompt_id} sample {row.sample}", row)
         ledger["pair.key"].expect(
             name, line, "digest of the protocol beside it", protocol, row.protocol
         )
         ledger["pair.key"].expect(name, line, "side", side, row.side)
-        if isinstance(limit, int) and isinstance(ends, list):  # else told by `protocol`
+        if told != (row.completion_ids is not None):
+            ledger["tokens"].fail(
+                name, line, "completion ids" if told else "no completion ids", row.completion_ids
+            )
+        elif isinstance(limit, int) and isinstance(ends, list):  # else told by `protocol`
             check_end(ledger, placed, ends, limit)
         study.check_text((name, line), row.completion_ids, row.completion)
         prompt = prompts.get(row.prompt_id)

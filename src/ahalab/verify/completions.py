@@ -13,7 +13,7 @@ from typing import Literal
 from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
 from ahalab.records.validation import ValidationAnswer
-from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.scoring.answers import NO_ANSWER, SCORER_VERSION
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Put, clock_decided
 from ahalab.verify.reading import Study
@@ -44,6 +44,13 @@ class Placed:
 def check_end(ledger: Ledger, placed: Placed, end_ids: Collection[int], limit: int) -> None:
     """Compare the finish with the token ids: an end token ends, and only the limit cuts."""
     file, line, row, ids = placed.file, placed.line, placed.row, placed.row.completion_ids
+    if ids is None:
+        for check in ("tokens", "finish"):
+            ledger[check].not_checked(f"{file}: the endpoint told no token ids")
+        return
+    if row.finish in NO_ANSWER:  # the endpoint ended it, so no token of the model did
+        ledger["finish"].passed()
+        return
     if not 1 <= len(ids) <= limit:
         ledger["tokens"].fail(file, line, f"1 to {limit} completion ids", len(ids))
     else:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed, rounds
+from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Protocol
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
@@ -22,6 +24,11 @@ from ahalab.verify.exceptions import (
 from ahalab.verify.prompts import prompts_digest
 from ahalab.verify.reading import Study
 
+DECODERS = {
+    "transformers": ("rows", "generate"),
+    "vllm": ("engine",),
+    "openai": ("server",),
+}
 # Where a field that differs belongs; every other one is `protocol`.
 OWN_CHECK = {
     "base_digest": "base.pin",
@@ -99,26 +106,18 @@ def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, ce
     path, free = placed
     study.match_plan(path, protocol.plan_digest)
     evaluation, name = plan.evaluation, study.relative(path)
-    sampled = evaluation.temperature > 0
     expected: dict[str, Any] = {
         "answer_format": plan.answer_format,
         "task": scoring_task(plan.task),
         "dtype": plan.model.dtype,
-        "device": f"{plan.model.device}, {plan.model.threads} threads",
+        "backend": backend_name(plan),
+        "device": _device(plan),
         "cells_per_batch": evaluation.cells_per_batch,
         "limit": None,
         "seed": answer_seed(plan, cell),
         "samples": evaluation.samples,
     }
-    generation: dict[str, Any] = {
-        "do_sample": sampled,
-        "temperature": evaluation.temperature if sampled else 1.0,
-        "top_p": evaluation.top_p if sampled else 1.0,
-        "max_new_tokens": evaluation.max_new_tokens,
-        "num_beams": 1,
-        "top_k": 0,
-        "repetition_penalty": 1.0,
-    }
+    generation = _generation(plan)
     size = evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size
     if size is not None:  # else chosen by memory, and one for all but the floor
         expected["batch_size"] = size
@@ -130,10 +129,70 @@ def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, ce
     for key, value in expected.items():
         if not within(key, free):
             tally.expect(name, None, key, value, found[key])
+    decoders = DECODERS[backend_name(plan)]
+    if protocol.decoder not in decoders and not within("decoder", free):
+        tally.fail(name, None, f"decoder: {' or '.join(decoders)}", protocol.decoder)
     prompts = [prompt for _, prompt in study.prompts("eval")]
     study.ledger["prompt.hash"].expect(
         name, None, "prompts_digest", prompts_digest(prompts), protocol.prompts_digest
     )
+
+
+def _device(plan: Plan) -> str:
+    """Return where a backend generates."""
+    return {
+        "transformers": f"{plan.model.device}, {plan.model.threads} threads",
+        "vllm": plan.model.device,
+        "openai": "endpoint",
+    }[backend_name(plan)]
+
+
+def _generation(plan: Plan) -> dict[str, Any]:
+    """Return what a protocol's generation fields must be, as the plan's backend names them."""
+    evaluation, endpoint = plan.evaluation, plan.evaluation.endpoint
+    sampled = evaluation.temperature > 0
+    top_p = evaluation.top_p if sampled else 1.0
+    if backend_name(plan) == "transformers":
+        return {
+            "do_sample": sampled,
+            "temperature": evaluation.temperature if sampled else 1.0,
+            "top_p": top_p,
+            "max_new_tokens": evaluation.max_new_tokens,
+            "num_beams": 1,
+            "top_k": 0,
+            "repetition_penalty": 1.0,
+        }
+    expected: dict[str, Any] = {
+        "temperature": evaluation.temperature if sampled else 0.0,
+        "top_p": top_p,
+        "max_tokens": evaluation.max_new_tokens,
+        "n": 1,
+        "stop": None,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+    }
+    if endpoint is not UNSET:
+        form = "token_ids" if endpoint.dialect == "vllm" else "text"
+        expected |= {
+            "api": endpoint.api,
+            "prompt": "messages" if endpoint.api == "chat" else form,
+            "stream": False,
+        }
+    if endpoint is UNSET or endpoint.dialect == "vllm":
+        expected |= {
+            "top_k": 0,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "min_tokens": 0,
+            "ignore_eos": False,
+        }
+    return expected
+
+
+def tells_ids(plan: Plan) -> bool:
+    """Say whether the plan's backend knows the token ids of what was written."""
+    endpoint = plan.evaluation.endpoint
+    return endpoint is UNSET or endpoint.dialect == "vllm"
 
 
 def _check_equal(

@@ -63,10 +63,12 @@ class Study:
             )
         return found
 
-    def check_text(self, place: tuple[str, int], ids: Sequence[int], text: str) -> None:
+    def check_text(self, place: tuple[str, int], ids: Sequence[int] | None, text: str) -> None:
         """Compare a completion with the text of its token ids; `place` is file and line."""
-        if self.decoder is not None:
-            file, line = place
+        file, line = place
+        if ids is None:
+            self.ledger["tokens.text"].not_checked(f"{file}: the endpoint told no token ids")
+        elif self.decoder is not None:
             expected = self.decoder.text(ids)
             self.ledger["tokens.text"].expect(file, line, "text of the token ids", expected, text)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plan.endpoint import backend_name
 from ahalab.verify.ablation import check_ablation
 from ahalab.verify.answers import check_answers
 from ahalab.verify.changed import check_changed
@@ -71,6 +72,11 @@ def verify_study(
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
+    if study.plan is not None and backend_name(study.plan) == "openai":
+        ledger["origin.generation"].not_checked(
+            "which weights an endpoint served can't be seen: the digests of base, tokenizer, "
+            "template and adapters are those of the local files"
+        )
     ledger["origin.runs"].not_checked(
         "no file can show that no run was hidden before the plan was published"
     )

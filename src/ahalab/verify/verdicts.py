@@ -14,7 +14,7 @@ from ahalab.records.base import Record, to_plain
 from ahalab.records.comparison import AdapterComparison, Comparison, NoiseFloor, ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.terms import Metric
-from ahalab.verify.answers import AnswerSet
+from ahalab.verify.answers import AnswerSet, Reply
 from ahalab.verify.arm_verdicts import check_arms
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.oracle import (
@@ -121,7 +121,7 @@ def _check_rates(study: Study, comparison: Comparison, outcomes: Outcomes) -> No
             tally.expect(
                 FILE, None, f"{name}: {metric} outcomes", _counts(answers, metric), dict(counts)
             )
-        tokens = sum(reply.tokens for reply in answers.replies.values()) / len(answers.replies)
+        tokens = _mean_tokens(answers)
         if close(tokens, rate.mean_tokens, P_TOLERANCE):
             tally.passed()
         else:
@@ -155,6 +155,12 @@ def _right(answers: AnswerSet, metric: Metric) -> list[tuple[int, int]]:
         found[0] += getattr(reply, metric) == "correct"
         found[1] += 1
     return [(right, given) for right, given in counts.values()]
+
+
+def _mean_tokens(answers: AnswerSet) -> float | None:
+    counts = [reply.tokens for reply in answers.replies.values()]
+    known = [count for count in counts if count is not None]
+    return sum(known) / len(known) if len(known) == len(counts) else None
 
 
 def _counts(answers: AnswerSet, metric: str) -> dict[str, int]:
@@ -262,11 +268,18 @@ def _check_floor(study: Study, comparison: Comparison, outcomes: Outcomes) -> No
     _compare_floor(study, found, floor, outcomes)
 
 
+def _differ(one: Reply, other: Reply) -> bool:
+    """Compare token ids, or texts where one side has none."""
+    if one.ids is None or other.ids is None:
+        return one.completion != other.completion
+    return one.ids != other.ids
+
+
 def _compare_floor(study: Study, found: NoiseFloor, floor: AnswerSet, outcomes: Outcomes) -> None:
     base = outcomes.base.replies
     expected: dict[str, int] = {
         "n": len(base),
-        "changed_completions": sum(r.ids != floor.replies[k].ids for k, r in base.items()),
+        "changed_completions": sum(_differ(r, floor.replies[k]) for k, r in base.items()),
     }
     for metric in METRICS:
         before, after = (outcomes.correct_NK(s, metric) for s in (outcomes.base, floor))

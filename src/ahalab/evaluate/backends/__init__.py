@@ -12,11 +12,20 @@ from ahalab.tasks.generation import Completion
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a backend may keep what it has of an answer set, until rows of it are committed."""
+
+    path: Path
+    journal: Path  # of those rows; what was kept under another journal is of other answers
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """Who answers: the base, or the base with an adapter on top of it."""
 
     name: str  # of its cell
     adapter: Path | None = None  # folder of the adapter; None: the base
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +57,14 @@ class Backend(Protocol):
 
         Raises:
             InputError: An adapter is not one of this base.
+            MissingError: A side is not where it should be.
         """
 
     def generate(self, batch: Batch) -> list[list[Completion]]:
-        """Return one completion per side and question, in the order of `serve` and of the batch."""
+        """Return one completion per side and question, in the order of `serve` and of the batch.
+
+        Called while this process alone writes the sides' answers.
+        """
 
     def check_weights(self) -> None:
         """Take every adapter off, and check that the base's weights are what they were.
