@@ -11,6 +11,7 @@ from ahalab import __version__
 from ahalab.cli import (
     analysis,
     arms,
+    counterfactual,
     demo,
     evidence,
     organism,
@@ -58,6 +59,7 @@ app.command("replay")(stages.replay)
 app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
+app.command("counterfactual")(counterfactual.counterfactual)
 app.command("diagnose")(analysis.diagnose)
 app.command("report")(analysis.report)
 app.command("verify")(evidence.verify)

@@ -28,6 +28,10 @@ FILES = (
     ("weights", "base/tensors.json"),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
+    (
+        "counterfactual",
+        "nowhere in a study: what `ahalab counterfactual` prints (--format json) and writes (--rows)",
+    ),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
