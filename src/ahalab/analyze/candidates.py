@@ -121,17 +121,18 @@ def candidates(
     every += [Draft(arm, "", (), {}) for arm in built_in]
     taken = {draft.arm.name: draft for draft in every}
     for draft in drafts:
-        if (there := taken.get(draft.arm.name)) is not None:
+        name = draft.arm.name
+        for named in (draft, _renamed(draft, f"{name} ({draft.plan_name or 'draft'})")):
+            there = taken.setdefault(named.arm.name, named)
             if _same(there, draft):
-                continue
-            name = f"{draft.arm.name} ({draft.plan_name or 'draft'})"
-            draft = replace(draft, arm=replace(draft.arm, name=name))
-            if draft.arm.name in taken:
-                raise InputError(
-                    f"arm {draft.arm.name!r}: expected one definition, found two. Rename one."
-                )
-        taken[draft.arm.name] = draft
+                break
+        else:
+            raise InputError(f"arm {name!r}: expected two definitions at most. Rename one.")
     return _loaded(study, taken, trust_rewards)
+
+
+def _renamed(draft: Draft, name: str) -> Draft:
+    return replace(draft, arm=replace(draft.arm, name=name))
 
 
 def _same(one: Draft, other: Draft) -> bool:

@@ -30,7 +30,7 @@ FILES = (
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
     (
         "counterfactual",
-        "nowhere in a study: what `ahalab counterfactual` prints (--format json) and writes (--rows)",
+        "no study: `ahalab counterfactual` prints it (--format json) and writes it (--rows)",
     ),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
