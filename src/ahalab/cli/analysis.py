@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def analyze(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Compare paired answers: each arm against base and control arm."""
+    """Compare paired answers: arms against base and control."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.output import print_verdicts, say
     from ahalab.pipeline.study import open_study
@@ -35,7 +35,7 @@ def analyze(
 def ablate(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Summarise arms x seeds: own reward beside change in accuracy."""
+    """Summarise arms x seeds: own reward beside accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.cli.ablation_table import print_ablation
     from ahalab.pipeline.study import open_study
@@ -54,7 +54,7 @@ def diagnose(
     run: Annotated[Path, typer.Argument(help="A run folder: <study>/arms/ARM/seed-S.")],
     output: FormatOption = Format.text,
 ) -> None:
-    """Summarise one training run: reward, groups, lengths, alarms."""
+    """Summarise one run: reward, groups, lengths, alarms."""
     from ahalab.cli.output import print_diagnostics
     from ahalab.errors import InputError
     from ahalab.records.base import decode_file, encode
