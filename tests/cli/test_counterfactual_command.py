@@ -59,6 +59,8 @@ def test_rows_are_written_whole_and_outside_the_study(
     said = call("counterfactual", run, "--rows", trained / "rows.jsonl")
     assert said.code == 2
     assert "expected a file outside the study synthetic" in said.line
+    said = call("counterfactual", run, "--rows", tmp_path)
+    assert (said.code, "expected a file, found a folder" in said.line) == (2, True)
     said = call("counterfactual", run, "--rows", tmp_path / "gone/rows.jsonl")
     assert (said.code, "No such file" in said.line) == (2, True)
 

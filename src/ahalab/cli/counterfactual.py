@@ -106,6 +106,8 @@ def _row_writer(
         yield None
         return
     target = path.resolve()
+    if target.is_dir():
+        raise InputError(f"--rows {path}: expected a file, found a folder. Name a file in it.")
     for run in found.runs:
         if run.study.paths.root.resolve() in target.parents:
             raise InputError(
