@@ -110,14 +110,15 @@ def test_on_the_committed_runs_every_recorded_advantage_comes_out_again() -> Non
 def test_seeds_are_taken_together_with_their_spread(trained: Path) -> None:
     (both,) = compute(trained / "arms/historical").sources
     apart = [compute(trained / f"arms/historical/seed-{s}").sources[0] for s in (1, 2)]
-    figures = [arm_of(source, "format_only").flipped_fraction.mean for source in apart]
-    found = arm_of(both, "format_only").flipped_fraction
+    figures = [arm_of(source, "format_only").mean_absolute_advantage.mean for source in apart]
+    found = arm_of(both, "format_only").mean_absolute_advantage
     assert both.seeds == (1, 2)
     assert both.rollouts == sum(source.rollouts for source in apart) == 64
     assert found.by_seed == tuple(figures)
     assert found.mean == pytest.approx(np.mean(figures))
     assert found.sd == pytest.approx(np.std(figures, ddof=1))
-    assert arm_of(apart[0], "format_only").flipped_fraction.sd is None
+    assert found.sd
+    assert arm_of(apart[0], "format_only").mean_absolute_advantage.sd is None
 
 
 def test_a_study_is_every_arm_in_plan_order_and_a_run_named_twice_counts_once(
@@ -292,8 +293,8 @@ lora: {r: 2}
 evaluation: {max_new_tokens: 48}
 """
 CODE = """
-def count(completions, **kwargs):
-    return [float(len(c[0]["content"].split())) for c in completions]
+def count(completion_ids, **kwargs):
+    return [float(len(ids)) for ids in completion_ids]
 """
 
 
@@ -314,8 +315,8 @@ def test_the_arms_of_another_plan_are_scored_and_their_code_only_where_it_is_tru
     (source,) = compute(run, asked=asked).sources
     assert source.left_out == ()
     for row, found in zip(rows_of(run), told, strict=True):
-        words = len(row.completion.split())
-        assert found.rewards["mine"] == pytest.approx((row.strict == "correct") + 0.1 * words)
+        tokens = len(row.completion_ids)
+        assert found.rewards["mine"] == pytest.approx((row.strict == "correct") + 0.1 * tokens)
 
 
 def test_an_arm_of_another_plan_under_a_taken_name_is_told_apart(

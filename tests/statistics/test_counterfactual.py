@@ -122,12 +122,12 @@ def test_signs_that_turn_vanish_and_appear_are_counted_apart() -> None:
 
 def test_mass_on_wrong_answers_is_weighed_by_the_tokens_of_the_loss() -> None:
     # Two are paid, of 10 and 30 tokens; the longer one is wrong. Advantages are +a and -a.
-    (paid,) = figures([[1.0, 1.0, 0.0, 0.0]], [True, False, True, False], tokens=[10, 30, 20, 20])
+    (paid,) = figures([[1.0, 1.0, 0.0, 0.0]], [True, False, True, False], tokens=[10, 30, 15, 25])
     for by_response, by_loss in paid.shares:
         assert by_response.positive_on_wrong == pytest.approx(0.5)
         assert by_loss.positive_on_wrong == pytest.approx(30 / 40)
-        assert by_loss.absolute_on_wrong == pytest.approx(50 / 80)
-        assert by_loss.negative_on_right == pytest.approx(20 / 40)
+        assert by_loss.absolute_on_wrong == pytest.approx(55 / 80)
+        assert by_loss.negative_on_right == pytest.approx(15 / 40)
 
 
 def test_the_mean_payment_of_right_and_wrong_answers_leaves_out_what_was_not_paid() -> None:

@@ -57,12 +57,9 @@ def taught(rewards: Sequence[float | None], group_size: int, scale: str) -> Taug
     advantages: list[float] = []
     for group, given in zip(groups, found, strict=True):
         handed = handed_rewards(group)
-        if max(handed) - min(handed) <= SAME_REWARD:  # what is left is rounding noise
-            dead += 1
-            advantages += [0.0] * group_size
-            continue
+        dead += max(handed) - min(handed) <= SAME_REWARD
         centre = mean(handed) or 0.0
-        advantages += [
+        advantages += [  # what is left of a reward at its group's mean is rounding noise
             0.0 if abs(reward - centre) <= SAME_REWARD else advantage
             for reward, advantage in zip(handed, given, strict=True)
         ]
