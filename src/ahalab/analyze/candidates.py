@@ -122,8 +122,8 @@ def candidates(
     taken = {draft.arm.name: draft for draft in every}
     for draft in drafts:
         name = draft.arm.name
-        for named in (draft, _renamed(draft, f"{name} ({draft.plan_name or 'draft'})")):
-            there = taken.setdefault(named.arm.name, named)
+        for called in (draft, _renamed(draft, f"{name} ({draft.plan_name or 'draft'})")):
+            there = taken.setdefault(called.arm.name, called)
             if _same(there, draft):
                 break
         else:
