@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ahalab.analyze.sentences import probability
-from ahalab.cli.output import points, results_console, results_table
+from ahalab.cli.output import harmless, points, results_console, results_table
 from ahalab.records.comparison import Ablation
 
 ABLATION_KEY = (
@@ -51,6 +51,10 @@ def print_ablation(ablation: Ablation) -> None:
             spread(arm.lenient_seed_spread_points),
         )
     console = results_console()
+    if ablation.allowed:
+        fields = harmless(", ".join(ablation.allowed))
+        told = f"EXCEPTION: the protocols differ in {fields}; `ahalab analyze` says for whom.\n"
+        console.print(Text(told))
     console.print(table)
     console.print()
     console.print(over)

@@ -14,7 +14,12 @@ from rich.text import Text
 
 from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.records.comparison import ArmComparison, Comparison, ReadingRates
+from ahalab.records.comparison import (
+    AllowedDifference,
+    ArmComparison,
+    Comparison,
+    ReadingRates,
+)
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
@@ -71,9 +76,23 @@ def points(value: float | None) -> str:
     return "-" if value is None else signed(value)
 
 
+def exception_lines(allowed: Sequence[AllowedDifference]) -> list[str]:
+    """Return one line per field in which the protocols were allowed to differ, and for whom."""
+    lines = []
+    for field in sorted({one.field for one in allowed}):
+        here = [one for one in allowed if one.field == field]
+        names = ", ".join(one.answers.removesuffix("/answers") for one in here)
+        found = " or ".join(sorted({one.found for one in here}))
+        told = f"EXCEPTION, {field}: {here[0].base} for the base, {found} for {names}."
+        lines.append(harmless(told))
+    return lines
+
+
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
     console = results_console()
+    for line in exception_lines(comparison.allowed or ()):
+        console.print(Text(f"{line}\n"))
     if comparison.missing:
         console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:

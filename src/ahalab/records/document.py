@@ -32,6 +32,7 @@ FILES = (
         "counterfactual",
         "no study: `ahalab counterfactual` prints it (--format json) and writes it (--rows)",
     ),
+    ("replay", "analysis/replay.json, where the evaluation was generated again"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
