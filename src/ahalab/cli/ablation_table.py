@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from ahalab.analyze.sentences import probability
 from ahalab.cli.output import harmless, points, results_console, results_table
 from ahalab.records.comparison import Ablation
 
@@ -103,7 +102,7 @@ def _print_components(console: Console, ablation: Ablation) -> None:
             effect.metric,
             points(effect.difference_points),
             told,
-            "-" if effect.p_value is None else probability(effect.p_value).removeprefix("p "),
+            "-" if effect.p_value is None else short_probability(effect.p_value),
         )
     console.print()
     console.print(table)

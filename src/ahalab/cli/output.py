@@ -88,6 +88,11 @@ def exception_lines(allowed: Sequence[AllowedDifference]) -> list[str]:
     return lines
 
 
+def short_probability(value: float) -> str:
+    """Return a p-value as a column of p-values has it: `.041`, `<.001`."""
+    return probability(value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
+
+
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
     console = results_console()
@@ -163,8 +168,7 @@ def _verdict_row(arm: ArmComparison) -> tuple[str, ...]:
     between = "none" if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
     if bounds is None and "one seed" in arm.notes:
         between = "one seed"
-    p_value = "-" if arm.p_holm is None else probability(arm.p_holm).removeprefix("p ")
-    p_value = p_value.removeprefix("= ").replace("< ", "<")
+    p_value = "-" if arm.p_holm is None else short_probability(arm.p_holm)
     metric = arm.metric if arm.primary else f"({arm.metric})"
     accuracy = f"{100 * arm.accuracy:.1f} %"
     change = points(arm.difference_points)
