@@ -64,7 +64,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_the_commands_of_the_design_are_there() -> None:
     assert {"demo", "init", "plan", "run", "train", "evaluate", "replay", "analyze", "ablate",
-            "report", "verify", "score", "organism build"} <= set(COMMANDS)  # fmt: skip
+            "counterfactual", "report", "verify", "score",
+            "organism build"} <= set(COMMANDS)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from tampering import Row, edit_rows, mend_journal, reseal
 
+from ahalab.analyze.candidates import drafts_of_plan
+from ahalab.analyze.counterfactual import Asked, counterfactual
+from ahalab.analyze.saved_rollouts import find_runs
 from ahalab.plan.load import load_plan
 from ahalab.records.base import decode_file
+from ahalab.records.counterfactual import CounterfactualRow
 from ahalab.records.run import RunRecord
 from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Check
@@ -151,6 +155,30 @@ def test_a_changed_value_of_an_own_reward_is_found_by_running_it(copy: Path) -> 
     assert check(copy, "reward.own").status == "not checked"
     failures = check(copy, "reward.own", trust=True).failures
     assert [(f.file, f.line) for f in failures] == [(f"{RUN}/rollouts.jsonl", 5)]
+
+
+def test_the_counterfactual_takes_own_rewards_as_recorded_and_runs_them_only_where_trusted(
+    own: Own,
+) -> None:
+    found = find_runs([own.paths.root / RUN])
+    (recorded,) = counterfactual(found, Asked()).sources
+    assert recorded.arms[0].arm == "mine"
+    assert [left.arm for left in recorded.left_out] == ["fussy"]
+    assert (recorded.rewards_changed, recorded.advantages_off) == (None, 0)
+    (trusted,) = counterfactual(found, Asked(trust_rewards=True)).sources
+    assert (trusted.rewards_changed, trusted.left_out) == (0, ())
+    assert recorded.arms[0].mass == trusted.arms[0].mass
+
+
+def test_other_arms_may_weigh_an_own_reward_that_the_run_recorded(own: Own, tmp_path: Path) -> None:
+    draft = OWN.replace("name: own", "name: draft").replace("brief': 0.5", "brief': -3.0")
+    drafts = drafts_of_plan(write(tmp_path, draft))
+    told: list[CounterfactualRow] = []
+    asked = Asked(drafts, on_row=told.append)
+    counterfactual(find_runs([own.paths.root / RUN]), asked)
+    for row, found in zip(rollouts_of(own.paths.run("mine", 1)), told, strict=True):
+        paid = row.components["correct_strict"].value - 3 * row.components[NAME].value
+        assert found.rewards["mine (draft)"] == pytest.approx(paid, abs=1e-12)
 
 
 def test_other_code_beside_the_plan_is_another_plan(

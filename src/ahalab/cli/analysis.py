@@ -29,7 +29,7 @@ def analyze(
     out: OutOption = RESULTS,
     output: FormatOption = Format.text,
 ) -> None:
-    """Compare paired answers: each arm against base and control arm."""
+    """Compare paired answers: arms against base and control."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.analyze.protocols import unused
     from ahalab.cli.output import print_verdicts, say
@@ -51,7 +51,7 @@ def analyze(
 def ablate(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Summarise arms x seeds: own reward beside change in accuracy."""
+    """Summarise arms x seeds: own reward beside accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.analyze.protocols import recorded_exceptions
     from ahalab.cli.ablation_table import print_ablation
@@ -71,7 +71,7 @@ def diagnose(
     run: Annotated[Path, typer.Argument(help="A run folder: <study>/arms/ARM/seed-S.")],
     output: FormatOption = Format.text,
 ) -> None:
-    """Summarise one training run: reward, groups, lengths, alarms."""
+    """Summarise one run: reward, groups, lengths, alarms."""
     from ahalab.cli.output import print_diagnostics
     from ahalab.errors import InputError
     from ahalab.records.base import decode_file, encode

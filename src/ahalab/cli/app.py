@@ -12,6 +12,7 @@ from ahalab.cli import (
     analysis,
     arms,
     compare,
+    counterfactual,
     demo,
     evidence,
     organism,
@@ -60,6 +61,7 @@ app.command("replay")(stages.replay)
 app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
+app.command("counterfactual")(counterfactual.counterfactual)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)

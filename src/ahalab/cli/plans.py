@@ -39,7 +39,7 @@ def init(
 def plan(
     study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
 ) -> None:
-    """Check a plan, its model and questions; print what will run."""
+    """Check a plan, model and questions; print what will run."""
     import json
 
     from ahalab.cli.output import harmless, say

@@ -21,7 +21,7 @@ def preflight(
     jobs: JobsOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Check before training; exit 1 when a run would be worthless.
+    """Check before training; exit 1 when a run is worthless.
 
     `ahalab run` and `ahalab train` do the same before the first step. Nothing is written into the
     results: a plan that is refused can be mended.

@@ -19,7 +19,7 @@ def rescore(
     output: FormatOption = Format.text,
     quiet: QuietOption = False,
 ) -> None:
-    """Score saved answers with the installed scorer, without a model."""
+    """Score saved answers again with the installed scorer."""
     from ahalab.cli.output import say
     from ahalab.cli.rescored_text import next_step, print_rescoring, unlike_message
     from ahalab.errors import CheckFailedError

@@ -34,7 +34,7 @@ def score(
     task: Annotated[str, typer.Option(help="gsm8k, math or countdown.")] = "gsm8k",
     output: FormatOption = Format.text,
 ) -> None:
-    """Score responses, showing the rule and the span that it took."""
+    """Score responses, showing the rule and the span taken."""
     from ahalab.scoring.worker import LatexPool
 
     rows: Iterator[tuple[str, dict[str, Any]]]

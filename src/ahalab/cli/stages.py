@@ -193,7 +193,7 @@ def replay(
     output: FormatOption = Format.text,
     quiet: QuietOption = False,
 ) -> None:
-    """Answer again from saved weights; tell if the verdicts stand."""
+    """Answer again from saved weights; compare the verdicts."""
     from ahalab.analyze.replay import require_replay
     from ahalab.cli.replay import print_replay
     from ahalab.evaluate.backends.choice import require_backend

@@ -28,6 +28,10 @@ FILES = (
     ("weights", "base/tensors.json"),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
+    (
+        "counterfactual",
+        "no study: `ahalab counterfactual` prints it (--format json) and writes it (--rows)",
+    ),
     ("replay", "analysis/replay.json, where the evaluation was generated again"),
     ("pair", "nowhere: `ahalab compare` and `score --format json` print it"),
     ("power", "nowhere: `ahalab power --format json` prints it"),

@@ -10,6 +10,8 @@ from typing import Any
 from ahalab.records.rollout import Rollout
 
 SAME_REWARD = 1e-9  # rewards of a group closer than this are equal: no gradient but rounding noise
+ADVANTAGE_TOLERANCE = 1e-3  # between an advantage that a trainer applied and the one computed here
+FLOAT32 = 1.2e-7  # relative spacing: the trainer holds rewards as float32
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -114,6 +116,49 @@ def advantages_from_rewards(rewards: Sequence[float], scale: str) -> list[float]
         return centred
     deviation = math.sqrt(math.fsum(c * c for c in centred) / (len(rewards) - 1))
     return [c / (deviation + 1e-4) for c in centred]
+
+
+def generation_advantages(
+    groups: Sequence[Sequence[float | None]], scale: str
+) -> list[list[float]] | None:
+    """Return the advantages of a generation batch as TRL computes them.
+
+    Args:
+        groups: Rewards by group, shape (P, G); None for a rollout without one.
+        scale: TRL's `scale_rewards`: as in `advantages_from_rewards`, or `batch`, which divides by
+            the sample deviation of the whole batch + 1e-4.
+
+    Returns:
+        Advantages, shape (P, G); None for another scale, or for groups of one.
+    """
+    handed = [handed_rewards(group) for group in groups]
+    found = []
+    for rewards in handed:
+        advantages = advantages_from_rewards(rewards, "none" if scale == "batch" else scale)
+        if advantages is None:
+            return None
+        found.append(advantages)
+    if scale != "batch":
+        return found
+    spread = _deviation([reward for rewards in handed for reward in rewards]) + 1e-4
+    return [[centred / spread for centred in advantages] for advantages in found]
+
+
+def advantage_tolerance(rewards: Sequence[float]) -> float:
+    """Return how far the trainer's advantages of a group may lie from ours.
+
+    Its float32 rewards differ from ours in the last digit, and a small deviation magnifies that.
+
+    Args:
+        rewards: What the trainer was handed, shape (G,).
+    """
+    dust = 4 * FLOAT32 * max(abs(r) for r in rewards) / (_deviation(rewards) + 1e-4)
+    return max(ADVANTAGE_TOLERANCE, dust)
+
+
+def _deviation(rewards: Sequence[float]) -> float:
+    centre = math.fsum(rewards) / len(rewards)
+    return math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / max(1, len(rewards) - 1))
 
 
 def step_figures(rollouts: Sequence[Rollout]) -> dict[str, Any]:

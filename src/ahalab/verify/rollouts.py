@@ -18,15 +18,16 @@ from ahalab.scoring.arms import ArmDefinition, Reward, score_batch, without_own
 from ahalab.scoring.components import Response, is_formatted, repeated_fraction
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
-from ahalab.statistics.training import advantages_from_rewards, handed_rewards
+from ahalab.statistics.training import (
+    advantage_tolerance,
+    generation_advantages,
+    handed_rewards,
+)
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
 from ahalab.verify.completions import count_version
 from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
-
-ADVANTAGE_TOLERANCE = 1e-3
-FLOAT32 = 1.2e-7  # relative spacing: the trainer holds rewards as float32
 
 
 @dataclass(slots=True)
@@ -265,29 +266,12 @@ def _check_advantages(ledger: Ledger, run: RunRows) -> None:
     size = run.batch_size
     for at in range(0, len(run.rows), size):
         batch = run.rows[at : at + size]
-        for start in range(0, len(batch), run.group_size):
-            group = batch[start : start + run.group_size]
-            if len(group) == run.group_size:
-                _check_group(ledger, run, group, _expected_advantages(group, batch, str(scale)))
-
-
-def _expected_advantages(
-    group: Sequence[tuple[int, Rollout]], batch: Sequence[tuple[int, Rollout]], scale: str
-) -> list[float] | None:
-    rewards = handed_rewards([row.reward for _, row in group])
-    expected = advantages_from_rewards(rewards, scale)
-    if expected is None and scale == "batch":
-        centred = advantages_from_rewards(rewards, "none") or []
-        size = len(group)
-        groups = [batch[start : start + size] for start in range(0, len(batch), size)]
-        handed = [r for g in groups for r in handed_rewards([row.reward for _, row in g])]
-        return [c / (_deviation(handed) + 1e-4) for c in centred]
-    return expected
-
-
-def _deviation(rewards: Sequence[float]) -> float:
-    centre = math.fsum(rewards) / len(rewards)
-    return math.sqrt(math.fsum((r - centre) ** 2 for r in rewards) / max(1, len(rewards) - 1))
+        groups = [batch[i : i + run.group_size] for i in range(0, len(batch), run.group_size)]
+        groups = [group for group in groups if len(group) == run.group_size]
+        rewards = [[row.reward for _, row in group] for group in groups]
+        expected = generation_advantages(rewards, str(scale))
+        for number, group in enumerate(groups):
+            _check_group(ledger, run, group, None if expected is None else expected[number])
 
 
 def _check_group(
@@ -298,10 +282,7 @@ def _check_group(
             f"scale_rewards={run.plan.grpo['scale_rewards']}: not known here"
         )
         return
-    rewards = handed_rewards([row.reward for _, row in group])
-    # Float32 rewards differ from ours in the last digit, and a small deviation magnifies that.
-    dust = 4 * FLOAT32 * max(abs(r) for r in rewards) / (_deviation(rewards) + 1e-4)
-    tolerance = max(ADVANTAGE_TOLERANCE, dust)
+    tolerance = advantage_tolerance(handed_rewards([row.reward for _, row in group]))
     for (line, row), value in zip(group, expected, strict=True):
         if abs(row.advantage - value) <= tolerance:
             ledger["advantage"].passed()
