@@ -30,7 +30,9 @@ def _compare(study: StudyAnswers, arm: str, seed: int, metric: Metric) -> Adapte
     base = study.correct(study.base, metric)
     adapter = study.correct(study.adapters[arm, seed], metric)
     difference = float(adapter.mean() - base.mean())
-    bounds, p_value = _test(_differences(base, adapter), study.clusters, analysis.confidence)
+    bounds, p_value = interval_and_p(
+        _differences(base, adapter), study.clusters, analysis.confidence
+    )
     gained = lost = exact = None
     if base.shape[1] == 1 and len(set(study.clusters)) == len(study.clusters):
         counts = discordant(base[:, 0], adapter[:, 0])
@@ -77,7 +79,7 @@ def same_answers(base: Answers, adapter: Answers) -> bool:
     return all(base.rows[key].completion == row.completion for key, row in adapter.rows.items())
 
 
-def _test(
+def interval_and_p(
     differences: FloatArray, clusters: list[str], confidence: float
 ) -> tuple[Interval, float | None]:
     """Return interval and p of one adapter's difference, with the question as the unit.

@@ -124,7 +124,7 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
     """
     prompts = read_prompts(paths, "eval")
     expected = {(p.prompt_id, j) for p in prompts for j in range(plan.evaluation.samples)}
-    base = _load(paths.base_answers(), expected)
+    base = load_answers(paths.base_answers(), expected)
     if base is None:
         raise IncompleteError(f"{paths.root}: the base has no answers yet. Run: ahalab evaluate")
     if base.protocol.plan_digest != digest(plan):
@@ -135,7 +135,7 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
         )
     adapters, missing = {}, []
     for cell in training_cells(plan):
-        answers = _load(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
+        answers = load_answers(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
         if answers is None:
             missing.append(cell.name)
         else:
@@ -143,7 +143,7 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
             adapters[_key(cell)] = answers
     if not adapters:
         raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
-    floor = _load(paths.floor_answers, expected)
+    floor = load_answers(paths.floor_answers, expected)
     if floor is not None:  # the batch plan is the one difference a floor has, and is for
         ours = base.protocol
         same = replace(floor.protocol, batch_size=ours.batch_size, seed=ours.seed)
@@ -155,8 +155,13 @@ def _key(cell: Cell) -> tuple[str, int]:
     return str(cell.arm), int(cell.seed or 0)
 
 
-def _load(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
-    """Return a sealed answer set; None when it is not finished."""
+def load_answers(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
+    """Return a sealed answer set; None when it is not finished.
+
+    Raises:
+        ProtocolError: A row was made under another protocol than the one beside it.
+        RecordError: A row is malformed, doubled or missing, with `file:line`.
+    """
     if read_journal(journal_path(paths.answers)).seal is None:
         return None
     protocol = decode_file(read_record(paths.protocol), Protocol, str(paths.protocol))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, AdapterComparison, ArmComparison, Comparison
 from ahalab.records.manifest import Claim, Claims
+from ahalab.records.templates import TemplateComparison
 
 ARM_FIELDS = {
     "accuracy": "fraction",
@@ -49,17 +50,35 @@ ABLATION_FIELDS = {
     "lenient_seed_spread_points": "points",
     "own_score_difference": "reward",
 }
+TEMPLATE_FIELDS = {
+    "n": "questions",
+    "strict_accuracy": "fraction",
+    "lenient_accuracy": "fraction",
+    "mean_tokens": "tokens",
+}
+RANGE_FIELDS = {
+    "worst_accuracy": "fraction",
+    "best_accuracy": "fraction",
+    "own_accuracy": "fraction",
+    "spread_points": "points",
+    "lead_points": "points",
+    "verdict": "verdict",
+    "sentence": "text",
+}
 BASE = "base/answers.jsonl"
 PROMPTS = "prompts/eval.jsonl"
 
 
-def collect_claims(comparison: Comparison, ablation: Ablation) -> Claims:
+def collect_claims(
+    comparison: Comparison, ablation: Ablation, templates: TemplateComparison | None = None
+) -> Claims:
     """Return the claims of a study, in a fixed order."""
     claims = [
         *(c for arm in comparison.arms for c in _arm_claims(comparison, arm)),
         *(c for adapter in comparison.adapters for c in _adapter_claims(adapter)),
         *_floor_claims(comparison),
         *_ablation_claims(ablation),
+        *(_template_claims(templates) if templates else ()),
     ]
     return Claims(plan_digest=comparison.plan_digest, claims=tuple(claims))
 
@@ -112,6 +131,21 @@ def _ablation_claims(ablation: Ablation) -> Iterator[Claim]:
             method="mean and standard deviation over seeds",
         )
         yield from source.fields(arm, ABLATION_FIELDS)
+
+
+def _template_claims(templates: TemplateComparison) -> Iterator[Claim]:
+    answers = tuple(f"templates/{t.name}/answers.jsonl" for t in templates.templates)
+    for template, own in zip(templates.templates, answers, strict=True):
+        method = "the base's greedy answers under one template"
+        source = _Source(f"template.{template.name}", (own,), method)
+        yield from source.fields(template, TEMPLATE_FIELDS)
+    for found in templates.ranges:
+        prefix = f"templates.{found.metric}"
+        method = "the base paired by question under two templates; Bonferroni over those tried"
+        yield from _Source(prefix, answers, method).fields(found, RANGE_FIELDS)
+        spread, lead = found.spread_interval_points, found.lead_interval_points
+        for name, bounds in (("spread", spread), ("lead", lead)):
+            yield from _Source(f"{prefix}.{name}", answers, method).bounds(bounds)
 
 
 @dataclass(frozen=True, slots=True)

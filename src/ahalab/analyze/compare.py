@@ -10,6 +10,7 @@ from ahalab.analyze.answers import StudyAnswers, load_study_answers
 from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.changed import changed_responses
 from ahalab.analyze.claims import collect_claims
+from ahalab.analyze.templates import compare_templates
 from ahalab.records.answer import comparable_digest
 from ahalab.records.base import Record, digest, encode_pretty
 from ahalab.records.comparison import Ablation, Comparison
@@ -55,8 +56,11 @@ def analyze(plan: Plan, paths: StudyPaths) -> tuple[Comparison, Ablation]:
         paths.comparison: comparison,
         paths.changed: changed_responses(study),
         paths.ablation: ablation,
-        paths.claims: collect_claims(comparison, ablation),
     }
+    templates = compare_templates(plan, paths)
+    if templates is not None:
+        outputs[paths.template_comparison] = templates
+    outputs[paths.claims] = collect_claims(comparison, ablation, templates)
     for path, record in outputs.items():
         payload = encode_pretty(record)
         if not path.exists() or path.read_bytes() != payload:

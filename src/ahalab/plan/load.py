@@ -24,6 +24,7 @@ from ahalab.records.plan import (
     ModelSpec,
     Plan,
     TaskSpec,
+    TemplateSpec,
     TrainingSpec,
     ValidationSpec,
 )
@@ -40,6 +41,7 @@ STRUCTS = {
     "arms": ArmSpec,
     "training": TrainingSpec,
     "evaluation": EvaluationSpec,
+    "evaluation.templates": TemplateSpec,
     "validation": ValidationSpec,
     "analysis": AnalysisSpec,
 }
@@ -146,7 +148,7 @@ def _place_fault(message: str, node: Node | None, place: str) -> str:
     parts = [p for p in re.split(r"[.\[\]`]+", path.replace("...", "0")) if p]
     unknown = re.search(r"unknown field `(.+?)`", fault)
     if unknown:
-        struct = STRUCTS.get(parts[0] if parts else "")
+        struct = STRUCTS.get(".".join(parts[:2])) or STRUCTS.get(parts[0] if parts else "")
         known = list(struct.__struct_fields__) if struct else []
         key = unknown.group(1)
         return (

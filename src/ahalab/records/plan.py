@@ -68,6 +68,13 @@ class TrainingSpec(Record, frozen=True, kw_only=True):
     stop_on: tuple[str, ...] = ()  # alarms that end a run at the checkpoint where they are raised
 
 
+class TemplateSpec(Record, frozen=True, kw_only=True):
+    """Another way to put a question to the base, for `ahalab evaluate --templates`."""
+
+    template: str  # user message; {question} is replaced
+    system: str | None = None  # system message
+
+
 class EvaluationSpec(Record, frozen=True, kw_only=True):
     """How base and adapters answer the evaluation questions."""
 
@@ -81,6 +88,8 @@ class EvaluationSpec(Record, frozen=True, kw_only=True):
     samples: int = 1  # answers per question
     seed: int = 0
     replay: bool = False  # `ahalab run` also generates every answer again and compares the bytes
+    # Tried by `ahalab evaluate --templates` beside the task's own, by name; absent: a built-in set.
+    templates: dict[str, TemplateSpec] | UnsetType = UNSET
 
 
 class ValidationSpec(Record, frozen=True, kw_only=True):

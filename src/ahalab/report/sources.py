@@ -17,6 +17,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Selection
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
+from ahalab.records.templates import TemplateComparison
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 
@@ -49,6 +50,7 @@ class Study:
     runs: tuple[RunSource, ...]  # in plan order; runs that were not finished are absent
     protocol: Protocol | None  # the base's
     unequal: tuple[str, ...]  # answer sets made under another protocol than the comparison's
+    templates: TemplateComparison | None = None  # None: not tried
 
 
 def read_study(paths: StudyPaths) -> Study:
@@ -66,12 +68,14 @@ def read_study(paths: StudyPaths) -> Study:
     claims = _required(paths.claims, Claims, "analyze")
     ablation = _optional(paths.ablation, Ablation)
     selection = _optional(paths.prompt_report, Selection)
+    templates = _optional(paths.template_comparison, TemplateComparison)
     for path, record in (
         (paths.comparison, comparison),
         (paths.changed, changed),
         (paths.claims, claims),
         (paths.ablation, ablation),
         (paths.prompt_report, selection),
+        (paths.template_comparison, templates),
     ):
         if record is not None:
             _same_plan(path, record.plan_digest, plan_digest)
@@ -87,6 +91,7 @@ def read_study(paths: StudyPaths) -> Study:
         runs=_runs(paths, plan, plan_digest),
         protocol=_optional(paths.base_answers().protocol, Protocol),
         unequal=_unequal(paths, plan, comparison.protocol_digest),
+        templates=templates,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, Comparison
 from ahalab.records.manifest import Claims
+from ahalab.records.templates import TemplateComparison
 from ahalab.verify.reading import Study, close
 
 FILE = "claims.json"
@@ -27,7 +28,18 @@ ABLATION = (
     "strict_difference_points", "lenient_difference_points", "strict_seed_spread_points",
     "lenient_seed_spread_points", "own_score_difference",
 )  # fmt: skip
+TEMPLATE = ("n", "strict_accuracy", "lenient_accuracy", "mean_tokens")
+RANGE = (
+    "worst_accuracy", "best_accuracy", "own_accuracy", "spread_points", "lead_points", "verdict",
+    "sentence",
+)  # fmt: skip
 UNITS = {
+    "strict_accuracy": "fraction",
+    "lenient_accuracy": "fraction",
+    "worst_accuracy": "fraction",
+    "best_accuracy": "fraction",
+    "own_accuracy": "fraction",
+    "mean_tokens": "tokens",
     "accuracy": "fraction",
     "reference_accuracy": "fraction",
     "p_value": "probability",
@@ -40,6 +52,8 @@ METHODS = {
     "arm": ("over seeds", "Holm"),
     "adapter": ("paired by question", "McNemar", "Tango"),
     "floor": ("against itself",),
+    "template": ("under one template",),
+    "templates": ("paired by question", "Bonferroni"),
     "ablation": ("mean and standard deviation over seeds",),
 }
 """Words that a claim's method must hold, by the first part of its id."""
@@ -57,7 +71,10 @@ class _Expected:
 
 
 def check_claims(
-    study: Study, comparison: Comparison | None, ablation: Ablation | None
+    study: Study,
+    comparison: Comparison | None,
+    ablation: Ablation | None,
+    templates: TemplateComparison | None = None,
 ) -> Claims | None:
     """Check claims.json; return it when it could be read."""
     path, tally = study.paths.claims, study.ledger["claims"]
@@ -66,7 +83,8 @@ def check_claims(
         tally.incomplete(f"{FILE}: not written yet")
     elif found is not None and comparison is not None and ablation is not None:
         study.match_plan(path, found.plan_digest)
-        _compare(study, found, dict(_expected(comparison, ablation)))
+        expected = dict(_expected(comparison, ablation)) | dict(_expected_templates(templates))
+        _compare(study, found, expected)
     study.ledger.close(("claims",))
     return found
 
@@ -116,6 +134,20 @@ def _expected(comparison: Comparison, ablation: Ablation) -> Iterator[tuple[str,
         yield from _fields("floor", comparison.floor, FLOOR, floor)
     for row in ablation.arms:
         yield from _fields(f"ablation.{row.arm}", row, ABLATION, inputs(row.arm))
+
+
+def _expected_templates(found: TemplateComparison | None) -> Iterator[tuple[str, _Expected]]:
+    if found is None:
+        return
+    answers = {t.name: f"templates/{t.name}/answers.jsonl" for t in found.templates}
+    for template in found.templates:
+        own = frozenset({answers[template.name]})
+        yield from _fields(f"template.{template.name}", template, TEMPLATE, own)
+    for one in found.ranges:
+        stem, every = f"templates.{one.metric}", frozenset(answers.values())
+        yield from _fields(stem, one, RANGE, every)
+        yield from _bounds(f"{stem}.spread", one.spread_interval_points, every)
+        yield from _bounds(f"{stem}.lead", one.lead_interval_points, every)
 
 
 def _fields(

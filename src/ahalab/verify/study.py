@@ -20,6 +20,7 @@ from ahalab.verify.reading import Study
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs
+from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
 
 
@@ -57,6 +58,7 @@ def verify_study(
     journals = check_journals(study)
     check_prompts(study)
     check_runs(study, journals, end_ids_of(study))
+    templates = check_templates(study, journals)
     check_protocols(study)
     check_rescored(study)
     answers = check_answers(study, journals)
@@ -65,7 +67,7 @@ def verify_study(
     comparison = check_comparison(study, outcomes)
     check_changed(study, outcomes)
     ablation = check_ablation(study, outcomes)
-    check_report(study, check_claims(study, comparison, ablation))
+    check_report(study, check_claims(study, comparison, ablation, templates))
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )

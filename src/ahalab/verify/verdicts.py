@@ -211,7 +211,7 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
         bounds = score_interval(gained, lost, len(base), analysis.confidence)
     else:
         spread = adapter.mean(axis=1) - base.mean(axis=1)
-        bounds, p_value = _clustered(spread, outcomes.clusters, analysis.confidence)
+        bounds, p_value = paired_bounds(spread, outcomes.clusters, analysis.confidence)
     margin = analysis.margin_points / 100
     return {
         "n": len(base),
@@ -228,7 +228,7 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
     }
 
 
-def _clustered(
+def paired_bounds(
     spread: FloatArray, clusters: list[str], confidence: float
 ) -> tuple[tuple[float, float], float | None]:
     """Return interval and p where a question occurs twice or has several answers.
