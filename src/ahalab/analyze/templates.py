@@ -29,6 +29,7 @@ from ahalab.tasks.templates import read_template_set
 from ahalab.tasks.text import normalised
 
 Bounds = tuple[float, float]
+NO_MOVE = "no evidence that the protocol alone moves it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +146,24 @@ def _with_sentence(found: TemplateRange, tried: _Tried) -> TemplateRange:
         moved = f"The protocol alone does not move the base: {own} {found.metric} accuracy under "
         moved += f"each of {templates} templates {over}."
         return replace(found, sentence=moved)
-    moved = (
-        f"The protocol alone moves the base from {percent(found.worst_accuracy)} ({found.worst}) "
-        f"to {percent(found.best_accuracy)} ({found.best}) {found.metric} accuracy {over}, "
-        f"{found.spread_points:.1f} points ({interval(bounds, tried.confidence, 'questions')} and "
-        f"every pair of {templates} templates)"
-    )
-    moved += "." if bounds[0] > 0 else ", which chance alone could do."
-    return replace(found, sentence=f"{moved} {_own_sentence(found, tried.confidence)}")
+    told = f"{found.spread_points:.1f} points ({interval(bounds, tried.confidence, 'questions')} "
+    told += f"and every pair of {templates} templates)"
+    worst = f"{percent(found.worst_accuracy)} ({found.worst})"
+    best = f"{percent(found.best_accuracy)} ({found.best}) {found.metric} accuracy {over}"
+    moved = f"The protocol alone moves the base from {worst} to {best}, {told}."
+    if bounds[0] <= 0:
+        moved = f"The base stands between {worst} and {best}, {told}: {NO_MOVE}."
+    own = _own_sentence(found, tried.confidence, templates - 1)
+    return replace(found, sentence=f"{moved} {own}")
 
 
-def _own_sentence(found: TemplateRange, confidence: float) -> str:
+def _own_sentence(found: TemplateRange, confidence: float, others: int) -> str:
     own, bounds = percent(found.own_accuracy), found.lead_interval_points
     if bounds is None:
         return f"The plan's template is the best of them, at {own}."
     told = (
         f"The plan's template stands at {own}, {found.lead_points:.1f} points below the best "
-        f"({interval(bounds, confidence, 'questions')})"
+        f"({interval(bounds, confidence, 'questions')} and the {others} others)"
     )
     if found.verdict == "better exists":
         return f"{told}: a base under it is a straw man."

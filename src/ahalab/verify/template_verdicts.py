@@ -38,14 +38,18 @@ def check_template_comparison(
     """Check analysis/templates.json against the answers; return it when it could be read."""
     path = study.paths.template_comparison
     found = study.record(path, TemplateComparison)
-    whole = [t.name for t in asked.templates if t.name in sets and sets[t.name].whole]
+    names = [template.name for template in asked.templates]
+    whole = [name for name in names if name in sets and _answered(sets[name], prompts)]
     if found is None:
-        if not path.exists() and len(whole) == len(asked.templates):
+        if not path.exists() and whole == names:
             study.ledger["stat.n"].incomplete(f"{FILE}: not written yet")
         return None
     study.match_plan(path, found.plan_digest)
-    names = [t.name for t in found.templates]
-    if not study.ledger["stat.n"].expect(FILE, None, "templates", whole, names):
+    tally = study.ledger["stat.n"]
+    compared = [result.name for result in found.templates]
+    if not tally.expect(FILE, None, "templates", names, compared) or not tally.expect(
+        FILE, None, "templates with an answer to every question", names, whole
+    ):
         return found
     head = {
         "split": asked.split,
@@ -65,6 +69,12 @@ def check_template_comparison(
             _book(study, one.metric, expected, one)
             check_template_sentence(study, one, found)
     return found
+
+
+def _answered(answers: AnswerSet, prompts: list[Prompt]) -> bool:
+    """Say whether the answers are whole, and those to these questions."""
+    keys = {(prompt.prompt_id, 0) for prompt in prompts}
+    return answers.whole and bool(keys) and keys == answers.replies.keys()
 
 
 def _book(study: Study, place: str, expected: Mapping[str, Any], found: Record) -> None:

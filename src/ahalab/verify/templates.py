@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.plan.cells import Cell
-from ahalab.plan.templates import OWN, SET_VERSION, asked_templates
+from ahalab.plan.templates import NAME, OWN, SET_VERSION, asked_templates
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
@@ -40,6 +40,8 @@ def check_templates(
         if there and not paths.template_set.exists():
             study.ledger["arms.all"].fail(FILE, None, "which templates were tried", "none")
         return None
+    if not _named_well(study, asked):
+        return None
     _check_asked(study, plan, asked)
     chosen = _chosen(study, plan, asked)
     greedy = replace(plan, evaluation=replace(plan.evaluation, samples=1))
@@ -61,6 +63,17 @@ def check_templates(
         sets[template.name] = check_rows(study, rows, answers.name, facts)
     _check_no_other(study, asked)
     return check_template_comparison(study, plan, asked, chosen, sets)
+
+
+def _named_well(study: Study, asked: TemplateSet) -> bool:
+    """Say whether the names are folders here, each once, the plan's own first."""
+    names = [template.name for template in asked.templates]
+    sound = names[:1] == [OWN] and len(set(names)) == len(names)
+    if sound and all(NAME.fullmatch(name) for name in names):
+        return True
+    what = f"`{OWN}` first, and names of folders, each once"
+    study.ledger["plan.match"].fail(FILE, None, what, ", ".join(names))
+    return False
 
 
 def _check_asked(study: Study, plan: Plan, asked: TemplateSet) -> None:

@@ -109,19 +109,25 @@ def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateC
     spread, lead = found.spread_interval_points, found.lead_interval_points
     own = f"{100 * found.own_accuracy:.1f}"
     counts = [str(whole.questions), str(len(whole.templates))]
+    others = str(len(whole.templates) - 1)
     figures, words = [own, *counts], {"own is best": "does not move the base"}
     if spread is not None:
         accuracies = (found.worst_accuracy, found.best_accuracy, found.spread_points / 100)
         figures += [f"{100 * value:.1f}" for value in accuracies] + [*_span(spread), *_span(lead)]
-        figures += [] if lead is None else [f"{found.lead_points:.1f}"]
+        figures += [] if lead is None else [f"{found.lead_points:.1f}", others]
         words = TEMPLATE_WORDS
     text = found.sentence
     for name in (found.worst, found.best):
         if spread is not None and f"({name})" not in text:
             study.ledger["stat.sentence"].fail(TEMPLATES, None, f"the template ({name})", text)
         text = text.replace(f"({name})", "")
+    moves = spread is not None and spread[0] > 0
     chance = spread is not None and spread[0] <= 0
-    for word, wanted in (("chance alone", chance), (found.metric, True)):
+    for word, wanted in (
+        ("The protocol alone moves the base", moves),
+        ("no evidence that the protocol alone moves it", chance),
+        (found.metric, True),
+    ):
         if (word in text) != wanted:
             what = f"{found.metric}: {'' if wanted else 'no '}{word!r} in its sentence"
             study.ledger["stat.sentence"].fail(TEMPLATES, None, what, text)
