@@ -14,7 +14,6 @@ from rich.text import Text
 
 from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.plan.templates import OWN
 from ahalab.records.comparison import ArmComparison, Comparison, ReadingRates
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
@@ -22,17 +21,11 @@ from ahalab.statistics.diagnostics import TRENDS
 
 if TYPE_CHECKING:
     from ahalab.evaluate.partial import PartialCount
-    from ahalab.records.templates import TemplateComparison, TemplateSet
     from ahalab.store.layout import StudyPaths
     from ahalab.verify.checks import Check, Verification
 
 
 UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # not seen, or obeyed by a terminal
-TEMPLATES_KEY = (
-    "[ ]: system message. unparsed: not in the asked format. truncated: cut before an answer was "
-    "stated."
-)
-SPLITS = {"train": "training", "validation": "validation", "eval": "evaluation"}
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
@@ -225,40 +218,6 @@ def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths)
             f"\nDrawn by seed; in {paths.partial(limit).root}, none of it is evidence of the study."
         )
     )
-
-
-def print_templates(found: TemplateComparison, asked: TemplateSet) -> None:
-    """Print what the base came to under each template, and how far the protocol alone moves it."""
-    table = _table(
-        ("template", "asks"), ("n", "strict", "lenient", "unparsed", "truncated", "tokens")
-    )
-    for one in found.templates:
-        system = "" if one.system is None else f"[{one.system}] "
-        counts = (one.strict.get("unparsed", 0), one.lenient.get("truncated", 0))
-        table.add_row(
-            f"{one.name} *" if one.name == OWN else one.name,
-            Text(harmless(f"{system}{one.template}").replace("\n", " / ")),
-            str(one.n),
-            f"{100 * one.strict_accuracy:.1f} %",
-            f"{100 * one.lenient_accuracy:.1f} %",
-            *(str(count) for count in counts),
-            f"{one.mean_tokens:.1f}",
-        )
-    console = _console()
-    console.print(table)
-    console.print(Text(f"\n* the plan's own. {TEMPLATES_KEY}"))
-    if asked.left_out:
-        left_out = ", ".join(asked.left_out)
-        console.print(Text(f"Left out, as the chat template takes no system message: {left_out}."))
-    console.print(
-        Text(
-            f"{found.questions} of {asked.available} {SPLITS[found.split]} questions, drawn by "
-            "seed and answered greedily. Never those of the evaluation: the best template would "
-            "be chosen on the test."
-        )
-    )
-    for one_range in found.ranges:
-        console.print(Text(f"\n{one_range.sentence}"))
 
 
 def print_preflight(found: Preflight) -> None:

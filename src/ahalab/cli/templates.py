@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def evaluate_templates(study: Path, out: Path, asked: AskedTemplates, output: Format) -> None:
     """Try the templates of a study, print what they came to, and say where it lies."""
-    from ahalab.cli.output import print_templates, say
+    from ahalab.cli.output import say
+    from ahalab.cli.templates_table import print_templates
     from ahalab.pipeline.study import open_study
     from ahalab.pipeline.templates import sealed_without, try_templates
     from ahalab.records.base import encode
