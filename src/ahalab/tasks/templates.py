@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 from jinja2 import TemplateError
 from msgspec import UNSET
@@ -148,7 +149,7 @@ def _write(
     place = paths.template_set.parent
     before = read_template_set(paths)
     if before not in (None, asked):
-        raise _begun_otherwise(f"{paths.template_set}: expected the templates of this version")
+        raise _begun_otherwise(paths.template_set, "the templates of this version")
     if before is None:
         replace_file(paths.template_set, encode_pretty(asked))
     for name, rows in prompts.items():
@@ -156,12 +157,14 @@ def _write(
         if not finished(file):
             write_rows(file, rows)
         elif [row for _, row in read_rows(file.path, Prompt)] != rows:
-            raise _begun_otherwise(f"{file.path}: expected the prompts as they are rendered now")
+            raise _begun_otherwise(file.path, "the prompts as they are rendered now")
     odd = sorted(p.name for p in place.iterdir() if p.is_dir() and p.name not in prompts)
     if odd:
-        raise _begun_otherwise(f"{place}: expected the folders of its templates, found {odd[0]}")
+        raise _begun_otherwise(place, "the folders of its templates", odd[0])
 
 
-def _begun_otherwise(what: str) -> InputError:
-    found = "" if ", found" in what else ", found others"
-    return InputError(f"{what}{found}. Remove the folder templates/ to try them again.")
+def _begun_otherwise(place: Path, expected: str, found: str = "others") -> InputError:
+    return InputError(
+        f"{place}: expected {expected}, found {found}. Remove the folder templates/ to try them "
+        "again."
+    )
