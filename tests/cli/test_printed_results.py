@@ -41,9 +41,10 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rich write as on a terminal of 80 columns, without colours."""
     from rich.console import Console
 
-    import ahalab.cli.output as output
+    from ahalab.cli import ablation_table, output
 
-    monkeypatch.setattr(output, "_console", lambda: Console(width=80, highlight=False))
+    for module in (output, ablation_table):
+        monkeypatch.setattr(module, "results_console", lambda: Console(width=80, highlight=False))
 
 
 def test_what_is_missing_is_told_first_and_then_the_primary_sentences(

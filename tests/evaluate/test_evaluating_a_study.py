@@ -9,11 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from ahalab.plan.load import load_plan
 from ahalab.records.answer import Answer, Protocol, comparable_digest
-from ahalab.records.base import decode_file, digest
+from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.store.rows import RowFile, write_rows
 from ahalab.tasks.prepare import read_prompts
 from lab import PLAN, SAMPLED, Trained, WarmLab, batches_in
 
@@ -129,19 +132,80 @@ def test_killed_in_the_middle_and_resumed_sampled_answers_are_the_same_to_the_by
 # Replay -------------------------------------------------------------------------------------------
 
 
+def lines_of(text: str, *names: str) -> list[list[str]]:
+    """Return the figures of these rows of the printed table."""
+    found = [line.split() for line in text.splitlines() if line.strip()]
+    return [next(words[1:] for words in found if words[0] == name) for name in names]
+
+
+def as_if_evaluated_elsewhere(paths: StudyPaths) -> None:
+    """Let the evaluation's answers say that they were made with another torch."""
+    plan = digest(load_plan(paths.plan))
+    sets = [paths.base_answers(), paths.floor_answers]
+    for target in [*sets, *(paths.answers(arm, 1) for arm in ("historical", "random"))]:
+        protocol = protocol_of(target.answers)
+        made = replace(protocol, versions={**protocol.versions, "torch": "1.0"})
+        rows = [replace(row, protocol=digest(made)) for row in answers_of(target.answers)]
+        for old in target.answers.parent.glob(f"{target.answers.stem}.*jsonl*"):
+            old.unlink()
+        target.protocol.write_bytes(encode_pretty(made))
+        write_rows(RowFile(target.answers, "answer/1", plan, target.name, paths.broken), rows)
+
+
 def test_a_replay_is_equal_to_the_byte_and_one_altered_byte_is_told(
     done: StudyPaths, warm: WarmLab
 ) -> None:
     text = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT)
-    assert "base: equal" in text
-    assert f"{PILOT}: equal" in text
-    assert "DIFFERENT" not in text
+    rows = lines_of(text, "base", "historical/seed-1", "all")
+    assert [row[:3] for row in rows] == [["12", "12", "100.00"]] * 2 + [["24", "24", "100.00"]]
+    assert "No conclusion is drawn: arms/random/seed-1 not generated again." in text
     path = done.answers("historical", 1).answers
     path.write_bytes(path.read_bytes().replace(b'"completion":"', b'"completion":"~', 1))
     text = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT, code=1)
-    assert "base: equal" in text
-    assert f"{PILOT}: DIFFERENT" in text
+    rows = lines_of(text, "base", "historical/seed-1")
+    assert [row[:3] for row in rows] == [["12", "12", "100.00"], ["12", "11", "91.66"]]
+    assert f"found others in {PILOT}, under an equal protocol" in text
     assert "Traceback" not in text
+
+
+def test_a_replay_on_another_machine_is_judged_by_its_conclusion_and_may_lie_elsewhere(
+    done: StudyPaths, warm: WarmLab, tmp_path: Path
+) -> None:
+    warm.run("analyze", done.root)
+    as_if_evaluated_elsewhere(done)
+    before = sorted(done.root.rglob("*"))
+    command = warm.start("replay", done.root, "--to", tmp_path / "here")
+    again = tmp_path / "here" / "replay" / "arms/random/seed-1/answers.jsonl"
+    command.kill_when(lambda: batches_in(journal_path(again)) >= 1)
+    text = warm.run("replay", done.root, "--to", tmp_path / "here")
+    assert sorted(done.root.rglob("*")) == before
+    assert lines_of(text, "all")[0][:3] == ["36", "36", "100.00"]
+    assert "versions.torch: " in text
+    assert ", was 1.0" in text
+    assert "The conclusion stands: all" in text
+    record = json.loads((tmp_path / "here" / "analysis" / "replay.json").read_bytes())
+    assert (record["n"], record["equal"], record["conclusion"]) == (36, 36, "stands")
+    found = json.loads(warm.run("replay", done.root, "--to", tmp_path / "here", "--format", "json",
+                                "--quiet"))  # fmt: skip
+    assert found == record
+
+
+def test_a_replay_that_could_not_be_compared_is_refused_before_it_generates(
+    done: StudyPaths, trained: Trained, warm: WarmLab
+) -> None:
+    text = warm.run("replay", trained.paths.root, code=4)
+    assert "answers of base to compare a replay with, found none" in text
+    text = warm.run("replay", done.root, "--cell", "floor", code=2)
+    assert "The noise floor is the base generated again already" in text
+    text = warm.run("replay", done.root, "--to", trained.paths.root, code=2)
+    assert "expected a folder for this replay alone, found a study" in text
+    path = done.base_answers().protocol
+    path.write_text(path.read_text("utf-8").replace('"scorer_version": "', '"scorer_version": "9'))
+    text = warm.run("replay", done.root, "--cell", "base", "--quiet", code=2)
+    assert "scorer_version: '9" in text
+    assert "Replay with the ahalab" in text
+    assert len(text.strip().splitlines()) == 1, text
+    assert not (done.root / "replay").exists()
 
 
 # Refusals -----------------------------------------------------------------------------------------

@@ -140,9 +140,10 @@ def swap_adapters(root: Path) -> None:
 
 
 def swap_runs(root: Path) -> None:
-    (root / RUN).rename(root / "spare")
-    (root / OTHER).rename(root / RUN)
-    (root / "spare").rename(root / OTHER)
+    for under in (root, root / "replay"):
+        (under / RUN).rename(root / "spare")
+        (under / OTHER).rename(under / RUN)
+        (root / "spare").rename(under / OTHER)
 
 
 def tensors(root: Path, change: Callable[[np.ndarray[Any, Any]], None], rank: int = 2) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 from mutation_kinds import (
     ANSWERS,
@@ -11,6 +12,7 @@ from mutation_kinds import (
     RUN,
     STEPS,
     Mutation,
+    Tamper,
     erase_attempt,
     journal,
     nan,
@@ -25,8 +27,22 @@ from mutation_kinds import (
     text,
     zeros,
 )
+from tampering import edit_json
 
 from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+
+
+def exception_for(answers: str) -> Tamper:
+    """Record an exception that nothing calls for."""
+
+    def edit(tree: dict[str, Any]) -> None:
+        told = {"answers": answers.removesuffix(".jsonl"), "field": "device"}
+        told |= {"base": "cpu, 1 threads", "found": "cuda"}
+        after = {key: tree.pop(key) for key in ("adapters", "arms", "floor", "rates")}
+        tree.update(allowed=[told], **after)
+
+    return lambda root: edit_json(root / "analysis/comparison.json", edit)
+
 
 RECORDS = [
     Mutation(
@@ -218,5 +234,21 @@ RECORDS = [
         "replay",
         f"replay/{ANSWERS}",
         6,
+    ),
+    Mutation(
+        "answers are said to be generated again in vain",
+        record("analysis/replay.json", "equal", to=167),
+        "replay",
+        "analysis/replay.json",
+    ),
+    Mutation("the record of the replay is removed", remove("analysis/replay.json"), "replay", ""),
+    Mutation(
+        "a replay answered hotter",
+        record(f"replay/{RUN}/answers.protocol.json", "generation", "temperature", to=0.7),
+        "protocol",
+        f"replay/{RUN}/answers.protocol.json",
+    ),
+    Mutation(
+        "an exception is invented", exception_for(ANSWERS), "protocol", "analysis/comparison.json"
     ),
 ]

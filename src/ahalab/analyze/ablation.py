@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics as stdlib
 from dataclasses import replace
 
+from msgspec import UNSET
+
 from ahalab.analyze.answers import Answers, StudyAnswers, read_record
 from ahalab.analyze.ranking import component_effects, rank
 from ahalab.records.base import decode_file, digest
@@ -58,6 +60,7 @@ def summarise(
     arms = [_arm(study, cells, arm.name) for arm in study.plan.arms if study.seeds_of(arm.name)]
     return Ablation(
         plan_digest=digest(study.plan),
+        allowed=study.exceptions or UNSET,
         cells=tuple(cells),
         arms=tuple(arms),
         ranking=rank(study),

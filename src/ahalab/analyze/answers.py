@@ -14,11 +14,12 @@ import numpy.typing as npt
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ahalab.analyze.protocols import check_allowed, require_comparable
 from ahalab.errors import IncompleteError, ProtocolError, RecordError
 from ahalab.plan.cells import Cell, training_cells
-from ahalab.records.answer import Answer, Protocol, comparable_digest
-from ahalab.records.base import decode_file, digest, to_plain
-from ahalab.records.comparison import PassAt, ReadingRates
+from ahalab.records.answer import Answer, Protocol
+from ahalab.records.base import decode_file, digest
+from ahalab.records.comparison import AllowedDifference, PassAt, ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric, Outcome
@@ -85,7 +86,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class StudyAnswers:
-    """Every answer set of a study that is there, all under one protocol."""
+    """Every answer set of a study that is there, all under one protocol but for what is allowed."""
 
     plan: Plan
     prompts: list[Prompt]
@@ -93,6 +94,7 @@ class StudyAnswers:
     floor: Answers | None
     adapters: dict[tuple[str, int], Answers]  # (arm, seed)
     missing: tuple[str, ...]  # planned cells without answers
+    allowed: tuple[AllowedDifference, ...] = ()  # exceptions that were asked for and made
 
     @cached_property
     def order(self) -> list[str]:
@@ -104,6 +106,11 @@ class StudyAnswers:
         """One label per question: questions that occur twice are one cluster."""
         return [normalised(p.question) for p in self.prompts]
 
+    @property
+    def exceptions(self) -> tuple[str, ...]:
+        """Fields in which the protocols differ by an exception, in order."""
+        return tuple(sorted({allowed.field for allowed in self.allowed}))
+
     def correct(self, answers: Answers, metric: Metric) -> FloatArray:
         """Return correctness of an answer set, shape (N, K)."""
         return answers.correct(metric, self.order, self.plan.evaluation.samples)
@@ -113,17 +120,28 @@ class StudyAnswers:
         return [seed for seed in self.plan.seeds if (arm, seed) in self.adapters]
 
 
-def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
+def expected_keys(plan: Plan, prompts: Sequence[Prompt]) -> set[tuple[str, int]]:
+    """Return (prompt_id, sample) of every answer that a set must have."""
+    return {(p.prompt_id, j) for p in prompts for j in range(plan.evaluation.samples)}
+
+
+def load_study_answers(plan: Plan, paths: StudyPaths, allow: Sequence[str] = ()) -> StudyAnswers:
     """Read every answer set of a study.
 
+    Args:
+        plan: The plan.
+        paths: The study.
+        allow: Fields of the protocol in which the sets may differ.
+
     Raises:
+        InputError: A field of `allow` is none, or one that is never an exception.
         IncompleteError: The base, or every adapter, has no answers yet.
         ProtocolError: Two sets were made under different protocols, or under another plan; the
             fields are named.
         RecordError: A row is malformed, doubled or missing, with `file:line`.
     """
     prompts = read_prompts(paths, "eval")
-    expected = {(p.prompt_id, j) for p in prompts for j in range(plan.evaluation.samples)}
+    expected = expected_keys(plan, prompts)
     base = load_answers(paths.base_answers(), expected)
     if base is None:
         raise IncompleteError(f"{paths.root}: the base has no answers yet. Run: ahalab evaluate")
@@ -133,13 +151,15 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
             f"answers to {base.protocol.plan_digest}. A plan is fixed before the first answer: "
             "restore study.yaml, or use a new --out."
         )
+    check_allowed(allow, base.protocol)
     adapters, missing = {}, []
+    allowed: list[AllowedDifference] = []
     for cell in training_cells(plan):
         answers = load_answers(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
         if answers is None:
             missing.append(cell.name)
         else:
-            require_comparable(base, answers)
+            allowed += require_comparable(base, answers, allow)
             adapters[_key(cell)] = answers
     if not adapters:
         raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
@@ -147,8 +167,9 @@ def load_study_answers(plan: Plan, paths: StudyPaths) -> StudyAnswers:
     if floor is not None:  # the batch plan is the one difference a floor has, and is for
         ours = base.protocol
         same = replace(floor.protocol, batch_size=ours.batch_size, seed=ours.seed)
-        require_comparable(base, dataclasses.replace(floor, protocol=same))
-    return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing))
+        level = dataclasses.replace(floor, protocol=same)
+        allowed = require_comparable(base, level, allow) + allowed
+    return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing), tuple(allowed))
 
 
 def _key(cell: Cell) -> tuple[str, int]:
@@ -198,35 +219,3 @@ def read_record(path: Path) -> bytes:
         raise RecordError(
             f"{path}: expected a record, found: {error.strerror}. Restore the file."
         ) from error
-
-
-def require_comparable(base: Answers, adapter: Answers) -> None:
-    """Refuse to compare answers made under different protocols.
-
-    Raises:
-        ProtocolError: They differ in more than the adapter; each field is named.
-    """
-    if comparable_digest(base.protocol) == comparable_digest(adapter.protocol):
-        return
-    ours, theirs = _leaves(base.protocol), _leaves(adapter.protocol)
-    fields = [
-        f"{key}: {ours.get(key, 'absent')} and {theirs.get(key, 'absent')}"
-        for key in sorted(ours.keys() | theirs.keys())
-        if key != "adapter_digest" and ours.get(key) != theirs.get(key)
-    ]
-    remedy = "Evaluate both again under the same plan, on the same machine."
-    if base.protocol.scorer_version != adapter.protocol.scorer_version:
-        remedy = "`ahalab rescore STUDY --write` brings all answers to the installed scorer."
-    raise ProtocolError(
-        f"{base.name} and {adapter.name}: expected one protocol, found different "
-        f"{'; '.join(fields)}. {remedy}"
-    )
-
-
-def _leaves(protocol: Protocol) -> dict[str, str]:
-    """Return the fields of a protocol, nested ones as `generation.max_new_tokens`."""
-    found: dict[str, str] = {}
-    for key, value in to_plain(protocol).items():
-        inner = {f"{key}.{name}": v for name, v in value.items()} if isinstance(value, dict) else {}
-        found |= {name: repr(v) for name, v in (inner or {key: value}).items()}
-    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import UNSET
+
 from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import StudyAnswers
 from ahalab.records.answer import Answer
@@ -26,7 +28,11 @@ def changed_responses(study: StudyAnswers) -> ChangedResponses:
         if (_outcome(study.base.rows[key], metric) == "correct")
         != (_outcome(adapter, metric) == "correct")
     ]
-    return ChangedResponses(plan_digest=digest(study.plan), changed=tuple(changed))
+    return ChangedResponses(
+        plan_digest=digest(study.plan),
+        allowed=study.exceptions or UNSET,
+        changed=tuple(changed),
+    )
 
 
 def _outcome(answer: Answer, metric: Metric) -> Outcome:

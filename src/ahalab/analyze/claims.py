@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, AdapterComparison, ArmComparison, Comparison
 from ahalab.records.manifest import Claim, Claims
+from ahalab.records.replay import Replay
 from ahalab.records.templates import TemplateComparison
 
 ARM_FIELDS = {
@@ -50,6 +51,16 @@ ABLATION_FIELDS = {
     "lenient_seed_spread_points": "points",
     "own_score_difference": "reward",
 }
+REPLAY_FIELDS = {
+    "n": "answers",
+    "equal": "answers",
+    "strict_gained": "answers",
+    "strict_lost": "answers",
+    "lenient_gained": "answers",
+    "lenient_lost": "answers",
+    "verdicts": "verdicts",
+    "conclusion": "text",
+}
 TEMPLATE_FIELDS = {
     "n": "questions",
     "strict_accuracy": "fraction",
@@ -70,7 +81,10 @@ PROMPTS = "prompts/eval.jsonl"
 
 
 def collect_claims(
-    comparison: Comparison, ablation: Ablation, templates: TemplateComparison | None = None
+    comparison: Comparison,
+    ablation: Ablation,
+    replay: Replay | None = None,
+    templates: TemplateComparison | None = None,
 ) -> Claims:
     """Return the claims of a study, in a fixed order."""
     claims = [
@@ -78,6 +92,8 @@ def collect_claims(
         *(c for adapter in comparison.adapters for c in _adapter_claims(adapter)),
         *_floor_claims(comparison),
         *_ablation_claims(ablation),
+        *_replay_claims(replay),
+        *_exception_claims(comparison),
         *(_template_claims(templates) if templates else ()),
     ]
     return Claims(plan_digest=comparison.plan_digest, claims=tuple(claims))
@@ -131,6 +147,32 @@ def _ablation_claims(ablation: Ablation) -> Iterator[Claim]:
             method="mean and standard deviation over seeds",
         )
         yield from source.fields(arm, ABLATION_FIELDS)
+
+
+def _replay_claims(replay: Replay | None) -> Iterator[Claim]:
+    if replay is None:
+        return
+    sets = [f"{replayed.answers}.jsonl" for replayed in replay.sets]
+    source = _Source(
+        prefix="replay",
+        inputs=(PROMPTS, *sets, *(f"replay/{name}" for name in sets)),
+        method="the evaluation against itself generated again, paired by prompt and sample",
+    )
+    yield from source.fields(replay, REPLAY_FIELDS)
+
+
+def _exception_claims(comparison: Comparison) -> Iterator[Claim]:
+    """Yield one claim for each field in which the protocols were allowed to differ."""
+    for field in sorted({allowed.field for allowed in comparison.allowed or ()}):
+        sets = [a.answers for a in comparison.allowed or () if a.field == field]
+        names = ["base/answers", *sets]
+        yield Claim(
+            id=f"exception.{field}",
+            value=len(sets),
+            unit="answer sets",
+            inputs=tuple(f"{name}.protocol.json" for name in names),
+            method="answer sets whose protocol differs in this field from the base's, by exception",
+        )
 
 
 def _template_claims(templates: TemplateComparison) -> Iterator[Claim]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec import UNSET
 
 from ahalab.analyze.ablation import summarise
 from ahalab.analyze.adapters import compare_adapters, noise_floor
@@ -10,6 +13,7 @@ from ahalab.analyze.answers import StudyAnswers, load_study_answers
 from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.changed import changed_responses
 from ahalab.analyze.claims import collect_claims
+from ahalab.analyze.replay import compare_replay
 from ahalab.analyze.templates import compare_templates
 from ahalab.records.answer import comparable_digest
 from ahalab.records.base import Record, digest, encode_pretty
@@ -34,6 +38,7 @@ def compare(study: StudyAnswers) -> Comparison:
         confidence=plan.analysis.confidence,
         margin_points=plan.analysis.margin_points,
         missing=study.missing,
+        allowed=study.allowed or UNSET,
         adapters=tuple(adapters),
         arms=tuple(compare_arms(study, adapters)),
         floor=noise_floor(study),
@@ -41,17 +46,26 @@ def compare(study: StudyAnswers) -> Comparison:
     )
 
 
-def analyze(plan: Plan, paths: StudyPaths) -> tuple[Comparison, Ablation]:
+def analyze(
+    plan: Plan, paths: StudyPaths, allow: Sequence[str] = ()
+) -> tuple[Comparison, Ablation]:
     """Compare base and adapters and write what was found. The same answers give the same bytes.
+
+    Args:
+        plan: The plan.
+        paths: The study.
+        allow: Fields in which the protocols may differ; what does differ is recorded.
 
     Raises:
         IncompleteError: There is nothing to compare yet.
         ProtocolError: Answers were made under different protocols.
+        InputError: An exception that cannot be made is asked for.
         RecordError: A row is malformed.
     """
-    study = load_study_answers(plan, paths)
+    study = load_study_answers(plan, paths, allow)
     comparison = compare(study)
     ablation = summarise(study, paths, list(comparison.adapters))
+    replay = compare_replay(study, comparison, paths)
     outputs: dict[Path, Record] = {
         paths.comparison: comparison,
         paths.changed: changed_responses(study),
@@ -60,9 +74,18 @@ def analyze(plan: Plan, paths: StudyPaths) -> tuple[Comparison, Ablation]:
     templates = compare_templates(plan, paths)
     if templates is not None:
         outputs[paths.template_comparison] = templates
-    outputs[paths.claims] = collect_claims(comparison, ablation, templates)
+    if replay is None:
+        paths.replay.unlink(missing_ok=True)  # of a replay that was removed
+    else:
+        outputs[paths.replay] = replay
+    outputs[paths.claims] = collect_claims(comparison, ablation, replay, templates)
     for path, record in outputs.items():
-        payload = encode_pretty(record)
-        if not path.exists() or path.read_bytes() != payload:
-            replace_file(path, payload)
+        write_record(path, record)
     return comparison, ablation
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record's file, unless it stands there already."""
+    payload = encode_pretty(record)
+    if not path.exists() or path.read_bytes() != payload:
+        replace_file(path, payload)

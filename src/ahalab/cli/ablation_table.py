@@ -5,8 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from ahalab.analyze.sentences import probability
-from ahalab.cli.output import points, results_console, results_table
+from ahalab.cli.output import (
+    harmless,
+    points,
+    results_console,
+    results_table,
+    short_probability,
+)
 from ahalab.records.comparison import Ablation
 
 ABLATION_KEY = (
@@ -51,6 +56,10 @@ def print_ablation(ablation: Ablation) -> None:
             spread(arm.lenient_seed_spread_points),
         )
     console = results_console()
+    if ablation.allowed:
+        fields = harmless(", ".join(ablation.allowed))
+        told = f"EXCEPTION: the protocols differ in {fields}; `ahalab analyze` says for whom.\n"
+        console.print(Text(told))
     console.print(table)
     console.print()
     console.print(over)
@@ -99,7 +108,7 @@ def _print_components(console: Console, ablation: Ablation) -> None:
             effect.metric,
             points(effect.difference_points),
             told,
-            "-" if effect.p_value is None else probability(effect.p_value).removeprefix("p "),
+            "-" if effect.p_value is None else short_probability(effect.p_value),
         )
     console.print()
     console.print(table)

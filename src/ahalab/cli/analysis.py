@@ -13,23 +13,39 @@ if TYPE_CHECKING:
     from ahalab.store.layout import StudyPaths
 
 
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="FIELD",
+        help="A protocol field in which answer sets may differ; recorded, may be repeated.",
+    ),
+]
+
+
 def analyze(
-    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+    study: StudyArgument,
+    allow: AllowOption = None,
+    out: OutOption = RESULTS,
+    output: FormatOption = Format.text,
 ) -> None:
     """Compare paired answers: each arm against base and control arm."""
     from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.analyze.protocols import unused
     from ahalab.cli.output import print_verdicts, say
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
 
     plan, paths = open_study(study, out)
-    comparison, _ = analyze_study(plan, paths)
+    comparison, _ = analyze_study(plan, paths, allow or ())
+    for name in unused(allow or (), comparison):
+        say(f"--allow {name}: nothing differs in it, so no exception is recorded.")
     if output is Format.json:
         typer.echo(encode(comparison).decode())
     else:
         print_verdicts(comparison)
     say(f"Wrote {paths.comparison}, {paths.changed.name}, {paths.ablation.name}")
-    _tell_unsealed(paths)
+    tell_unsealed(paths)
 
 
 def ablate(
@@ -37,17 +53,18 @@ def ablate(
 ) -> None:
     """Summarise arms x seeds: own reward beside change in accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.analyze.protocols import recorded_exceptions
     from ahalab.cli.ablation_table import print_ablation
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
 
     plan, paths = open_study(study, out)
-    _, ablation = analyze_study(plan, paths)
+    _, ablation = analyze_study(plan, paths, recorded_exceptions(paths))
     if output is Format.json:
         typer.echo(encode(ablation).decode())
     else:
         print_ablation(ablation)
-    _tell_unsealed(paths)
+    tell_unsealed(paths)
 
 
 def diagnose(
@@ -75,6 +92,7 @@ def diagnose(
 def report(study: StudyArgument, out: OutOption = RESULTS) -> None:
     """Write the report and seal the study with its manifest."""
     from ahalab.analyze.compare import analyze as analyze_study
+    from ahalab.analyze.protocols import recorded_exceptions
     from ahalab.pipeline.run import seal_study
     from ahalab.pipeline.study import open_study, read_manifest, refuse_tampered
 
@@ -82,19 +100,22 @@ def report(study: StudyArgument, out: OutOption = RESULTS) -> None:
     manifest = read_manifest(paths)
     if manifest is not None:
         refuse_tampered(manifest, paths)
-    analyze_study(plan, paths)
+    analyze_study(plan, paths, recorded_exceptions(paths))
     seal_study(plan, paths)
     typer.echo(str(paths.report))
 
 
-def _tell_unsealed(paths: StudyPaths) -> None:
+def tell_unsealed(paths: StudyPaths) -> None:
     """Say so when the analysis came out otherwise than it was sealed, as with another version."""
     from ahalab.cli.output import say
     from ahalab.pipeline.study import REWRITTEN, read_manifest
     from ahalab.store.manifest import hash_file
 
     manifest = read_manifest(paths)
-    sealed = [e for e in manifest.evidence if e.path.startswith(REWRITTEN)] if manifest else []
-    found = [(paths.root / entry.path, entry.sha256) for entry in sealed]
-    if any(not path.is_file() or hash_file(path) != sha256 for path, sha256 in found):
+    if manifest is None:
+        return
+    sealed = {e.path: e.sha256 for e in manifest.evidence if e.path.startswith(REWRITTEN)}
+    written = [paths.comparison, paths.changed, paths.ablation, paths.claims, paths.replay]
+    found = {p.relative_to(paths.root).as_posix(): hash_file(p) for p in written if p.is_file()}
+    if found != sealed:
         say(f"The analysis is not the one that was sealed. Seal it: ahalab report {paths.root}")

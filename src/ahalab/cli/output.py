@@ -14,7 +14,12 @@ from rich.text import Text
 
 from ahalab.analyze.sentences import SAME_ANSWERS, probability
 from ahalab.analyze.sentences import points as signed
-from ahalab.records.comparison import ArmComparison, Comparison, ReadingRates
+from ahalab.records.comparison import (
+    AllowedDifference,
+    ArmComparison,
+    Comparison,
+    ReadingRates,
+)
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
@@ -71,9 +76,28 @@ def points(value: float | None) -> str:
     return "-" if value is None else signed(value)
 
 
+def exception_lines(allowed: Sequence[AllowedDifference]) -> list[str]:
+    """Return one line per field in which the protocols were allowed to differ, and for whom."""
+    lines = []
+    for field in sorted({one.field for one in allowed}):
+        here = [one for one in allowed if one.field == field]
+        names = ", ".join(one.answers.removesuffix("/answers") for one in here)
+        found = " or ".join(sorted({one.found for one in here}))
+        told = f"EXCEPTION, {field}: {here[0].base} for the base, {found} for {names}."
+        lines.append(harmless(told))
+    return lines
+
+
+def short_probability(value: float) -> str:
+    """Return a p-value as a column of p-values has it: `.041`, `<.001`."""
+    return probability(value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
+
+
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
     console = results_console()
+    for line in exception_lines(comparison.allowed or ()):
+        console.print(Text(f"{line}\n"))
     if comparison.missing:
         console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:
@@ -144,8 +168,7 @@ def _verdict_row(arm: ArmComparison) -> tuple[str, ...]:
     between = "none" if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
     if bounds is None and "one seed" in arm.notes:
         between = "one seed"
-    p_value = "-" if arm.p_holm is None else probability(arm.p_holm).removeprefix("p ")
-    p_value = p_value.removeprefix("= ").replace("< ", "<")
+    p_value = "-" if arm.p_holm is None else short_probability(arm.p_holm)
     metric = arm.metric if arm.primary else f"({arm.metric})"
     accuracy = f"{100 * arm.accuracy:.1f} %"
     change = points(arm.difference_points)

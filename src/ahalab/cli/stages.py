@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ahalab.cli.analysis import tell_unsealed
 from ahalab.cli.options import (
     RESULTS,
     ForceOption,
@@ -202,36 +203,40 @@ def evaluate(
 def replay(
     study: StudyArgument,
     cell: CellOption = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="Folder for the replay (default: the study's own)."),
+    ] = None,
+    generate_only: Annotated[bool, typer.Option(hidden=True, help="Compare nothing yet.")] = False,
     out: OutOption = RESULTS,
+    output: FormatOption = Format.text,
     quiet: QuietOption = False,
 ) -> None:
-    """Generate the answers again from saved weights. The bytes must be equal."""
-    from ahalab.errors import CheckFailedError
-    from ahalab.evaluate.pair import Evaluation, target_of
+    """Answer again from saved weights; tell if the verdicts stand."""
+    from ahalab.analyze.replay import require_replay
+    from ahalab.cli.replay import print_replay
+    from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.pipeline.progress import StageProgress
+    from ahalab.pipeline.replay import conclude, replayed_cells, replayed_into
     from ahalab.pipeline.study import open_study
-    from ahalab.plan.cells import BASE, find_cell, training_cells
-    from ahalab.store.reading import read_bytes
+    from ahalab.records.base import encode
     from ahalab.store.versions import require_train_extra
 
     plan, paths = open_study(study, out)
-    cells = [find_cell(plan, name) for name in cell] if cell else [BASE, *training_cells(plan)]
+    cells = replayed_cells(plan, paths, cell or ())
     require_train_extra()
-    stage = Evaluation(plan, paths)
+    into = replayed_into(paths, to)
+    stage = Evaluation(plan, paths, Asked(into=into))
     total, there = stage.answers_of(cells), stage.answers_there(cells, "replay/")
     with StageProgress("replay", total, "answers", there, show=not quiet) as progress:
-        again = stage.evaluate(cells, progress.advance, under="replay/")
-    differing = []
-    for answers in again:
-        name = answers.target.name.removeprefix("replay/").removesuffix("/answers")
-        first = target_of(paths, find_cell(plan, name)).answers
-        equal = read_bytes(first) == read_bytes(answers.target.answers)
-        typer.echo(f"{name}: {'equal' if equal else 'DIFFERENT'}")
-        if not equal:
-            differing.append(name)
+        stage.evaluate(cells, progress.advance, under="replay/")
     stage.check_base()
-    if differing:
-        raise CheckFailedError(
-            f"{paths.root}/replay: expected the same bytes as the evaluation, found others in "
-            f"{', '.join(differing)}. Compare the protocols' versions and device."
-        )
+    if generate_only:
+        return
+    found = conclude(plan, paths, into)
+    if output is Format.json:
+        typer.echo(encode(found).decode())
+    else:
+        print_replay(found)
+    tell_unsealed(paths)
+    require_replay(found, into.root / "replay")

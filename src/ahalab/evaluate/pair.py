@@ -12,7 +12,13 @@ from ahalab.evaluate.adapter_check import require_sound_adapter
 from ahalab.evaluate.backends import Backend, Side
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.partial import draw_partial
-from ahalab.evaluate.protocol import BatchPlan, Weights, make_protocol, with_adapters
+from ahalab.evaluate.protocol import (
+    BatchPlan,
+    Weights,
+    make_protocol,
+    require_replayable,
+    with_adapters,
+)
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
 from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
 from ahalab.plan.resolve import floor_size
@@ -43,6 +49,7 @@ class Asked:
     limit: int | None = None  # so many questions, drawn by seed: a partial evaluation
     batch_size: int | None = None  # where the plan leaves it open; None: by memory
     processes: int = 1  # that share this machine's memory
+    into: StudyPaths | None = None  # where answers go; None: the study's own folder
 
 
 def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
@@ -67,10 +74,11 @@ class Evaluation:
         self.folder = resolve_model(plan.model)
         self.limit = asked.limit
         self.prompts = read_prompts(paths, "eval")
-        self.written = paths  # where answers go
+        self.written = asked.into or paths  # where answers go
+        begun = paths  # whose first answers fix the batch size
         if asked.limit is not None:
             self.prompts = draw_partial(self.prompts, asked.limit, plan.evaluation.seed)
-            self.written = paths.partial(asked.limit)
+            self.written = begun = paths.partial(asked.limit)
         self.tokenizer = load_tokenizer(self.folder)
         self.tensors = fingerprint_base(paths, self.folder)
         self.weights = Weights(
@@ -79,7 +87,7 @@ class Evaluation:
             base=weights_digest(self.tensors),
         )
         fixed = (asked.batch_size, asked.processes)
-        self.batch_size = batch_size_of(plan, self.written, self.folder, self.prompts, fixed)
+        self.batch_size = batch_size_of(plan, begun, self.folder, self.prompts, fixed)
 
     @cached_property
     def backend(self) -> Backend:
@@ -159,15 +167,19 @@ class Evaluation:
             limit=self.limit,
         )
         shared = make_protocol(self.plan, self.prompts, self.weights, self.backend.facts, batch)
+        protocols = [with_adapters(shared, adapter, adapters) for adapter in adapters]
+        if under:
+            for cell, protocol in zip(together, protocols, strict=True):
+                require_replayable(protocol, target_of(self.paths, cell).protocol)
         return [
             AnswerSet(
                 self.plan,
                 self.written,
                 target_of(self.written, cell, under),
-                with_adapters(shared, adapter, adapters),
+                protocol,
                 "base" if cell.arm is None else "adapter",
             )
-            for cell, adapter in zip(together, adapters, strict=True)
+            for cell, protocol in zip(together, protocols, strict=True)
         ]
 
     def _checked_adapter(self, cell: Cell) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ahalab.errors import ProtocolError
+from ahalab.errors import InputError, ProtocolError
 from ahalab.evaluate.backends import BackendFacts
-from ahalab.records.answer import Protocol
-from ahalab.records.base import digest, digest_bytes, encode, to_plain
+from ahalab.records.answer import MACHINE_FIELDS, Protocol, covers, differing_fields
+from ahalab.records.base import decode_file, digest, digest_bytes, encode, to_plain
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.scoring.answers import SCORER_VERSION
@@ -128,5 +128,34 @@ def require_same(expected: Protocol, found: Protocol, place: Path) -> None:
         raise ProtocolError(
             f"{place}: expected the protocol of this plan and machine, found another one: "
             f"{'; '.join(differing)}. Remove these answers to generate them again, or use a new "
-            "--out."
+            "--out (for a replay --to)."
+        )
+
+
+def require_replayable(protocol: Protocol, first: Path) -> None:
+    """Refuse to generate a replay that differs from the evaluation in more than what generates.
+
+    Args:
+        protocol: The replay's.
+        first: Where the evaluation's lies.
+
+    Raises:
+        InputError: There is none: nothing was evaluated that could be replayed.
+        ProtocolError: The fields that differ are named.
+    """
+    if not first.is_file():
+        raise InputError(
+            f"{first}: expected the protocol of an evaluation to replay, found none. "
+            "Evaluate first: ahalab evaluate."
+        )
+    evaluated = decode_file(first.read_bytes(), Protocol, str(first))
+    differing = [
+        f"{field}: {there!r} there, {now!r} now"
+        for field, (there, now) in differing_fields(evaluated, protocol).items()
+        if not covers(MACHINE_FIELDS, field)
+    ]
+    if differing:
+        raise ProtocolError(
+            f"{first}: expected a replay to differ in {', '.join(MACHINE_FIELDS)} at most, found "
+            f"{'; '.join(differing)}. Replay with the ahalab and the files that evaluated."
         )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ahalab.analyze.answers import Answers, StudyAnswers, require_comparable
+from ahalab.analyze.answers import Answers, StudyAnswers
 from ahalab.analyze.compare import analyze, compare
+from ahalab.analyze.protocols import recorded_exceptions, require_comparable
 from ahalab.errors import ProtocolError
 from ahalab.evaluate.pair import answers_present
 from ahalab.evaluate.rescore import OnRows, Rejudged, rejudge_study, write_rescored
@@ -53,10 +54,10 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
         refuse_tampered(manifest, paths)
     prompts = read_prompts(paths, "eval")
     if not write:
-        return _told(plan, prompts, rejudge_study(plan, paths, prompts, on_rows))
+        return _told(plan, paths, prompts, rejudge_study(plan, paths, prompts, on_rows))
     with WriterLock(paths.work / "locks" / "rescore.lock"):
         judged = rejudge_study(plan, paths, prompts, on_rows)
-        told = _told(plan, prompts, judged)
+        told = _told(plan, paths, prompts, judged)
         if told.unlike:
             return told
         todo = [one for one in judged if not one.done]
@@ -65,7 +66,7 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
         for one in todo:
             write_rescored(plan, paths, one)
         if not paths.manifest.exists() and paths.rescored.is_dir() and _whole(plan, paths):
-            analyze(plan, paths)
+            analyze(plan, paths, recorded_exceptions(paths))
             seal_study(plan, paths)
     return replace(told, written=True)
 
@@ -75,7 +76,9 @@ def _whole(plan: Plan, paths: StudyPaths) -> bool:
     return all(answers_present(paths, cell) for cell in answer_cells(plan))
 
 
-def _told(plan: Plan, prompts: list[Prompt], judged: list[Rejudged]) -> Rescoring:
+def _told(
+    plan: Plan, paths: StudyPaths, prompts: list[Prompt], judged: list[Rejudged]
+) -> Rescoring:
     """Put into one record what two scorers say, replays apart."""
     first = [one for one in judged if not one.under]
     changed = [row for one in first for row in _differing(one, one.before, one.after)]
@@ -90,7 +93,7 @@ def _told(plan: Plan, prompts: list[Prompt], judged: list[Rejudged]) -> Rescorin
         changed=tuple(row for row in changed if (row.answers, row.line) not in again),
         unlike=tuple(unlike),
         by_clock=clock,
-        verdicts=tuple(_verdicts(plan, prompts, first)),
+        verdicts=tuple(_verdicts(plan, prompts, first, recorded_exceptions(paths))),
     )
 
 
@@ -154,15 +157,17 @@ def _side(one: Rejudged) -> RescoredSide:
     )
 
 
-def _verdicts(plan: Plan, prompts: list[Prompt], judged: list[Rejudged]) -> list[RescoredVerdict]:
+def _verdicts(
+    plan: Plan, prompts: list[Prompt], judged: list[Rejudged], allow: Sequence[str]
+) -> list[RescoredVerdict]:
     """Return every arm's verdicts under both scorers; none without a base and an adapter."""
-    after = _comparison(plan, prompts, {o.cell.name: (o.protocol, o.after) for o in judged})
+    rejudged = {o.cell.name: (o.protocol, o.after) for o in judged}
+    after = _comparison(plan, prompts, rejudged, allow)
     if after is None:
         return []
     try:
-        before = _comparison(
-            plan, prompts, {o.cell.name: (o.source.protocol, o.before) for o in judged}
-        )
+        earlier = {o.cell.name: (o.source.protocol, o.before) for o in judged}
+        before = _comparison(plan, prompts, earlier, allow)
     except ProtocolError:  # several scorers had a hand in them, so they could not be compared
         before = None
     old = {(a.arm, a.against, a.metric): a for a in before.arms} if before else {}
@@ -185,7 +190,10 @@ def _verdicts(plan: Plan, prompts: list[Prompt], judged: list[Rejudged]) -> list
 
 
 def _comparison(
-    plan: Plan, prompts: list[Prompt], sets: dict[str, tuple[Protocol, list[Answer]]]
+    plan: Plan,
+    prompts: list[Prompt],
+    sets: dict[str, tuple[Protocol, list[Answer]]],
+    allow: Sequence[str],
 ) -> Comparison | None:
     """Compare answers as `ahalab analyze` does; None without a base or without any adapter.
 
@@ -201,10 +209,10 @@ def _comparison(
     if base is None or not cells:
         return None
     for cell in cells:
-        require_comparable(base, answers[cell.name])
+        require_comparable(base, answers[cell.name], allow)
     if floor is not None:
         same = replace(floor.protocol, batch_size=base.protocol.batch_size, seed=base.protocol.seed)
-        require_comparable(base, dataclasses.replace(floor, protocol=same))
+        require_comparable(base, dataclasses.replace(floor, protocol=same), allow)
     missing = tuple(cell.name for cell in training_cells(plan) if cell not in cells)
     adapters = {(str(cell.arm), int(cell.seed or 0)): answers[cell.name] for cell in cells}
     return compare(StudyAnswers(plan, prompts, base, floor, adapters, missing))

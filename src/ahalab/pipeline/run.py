@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.analyze.compare import analyze
-from ahalab.errors import CheckFailedError
+from ahalab.analyze.protocols import recorded_exceptions
+from ahalab.analyze.replay import read_replay, require_replay
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.pair import answers_present, target_of
 from ahalab.pipeline.progress import StageProgress
@@ -25,7 +26,7 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, write_manifest
 from ahalab.store.models import resolve_model
-from ahalab.store.reading import journal_path, read_bytes
+from ahalab.store.reading import journal_path
 from ahalab.store.versions import require_train_extra
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.train.arm import run_complete
@@ -71,8 +72,7 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say, code: Sequence
         AhaLabError: A stage failed; the same command resumes.
     """
     if is_current(plan, paths):
-        comparison, _ = analyze(plan, paths)
-        return Ran(False, comparison, paths.report)
+        return Ran(False, _analyze(plan, paths), paths.report)
     freeze(plan, paths, code)
     paths.manifest.unlink(missing_ok=True)  # the study is open again until it is sealed
     if not prompts_ready(plan, paths):
@@ -81,9 +81,8 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say, code: Sequence
         prepare_prompts(plan, paths, resolve_model(plan.model))
     _train(plan, paths, jobs)
     _evaluate(plan, paths, jobs)
-    _require_equal_replays(plan, paths)
     say("analysis: comparing paired answers")
-    comparison, _ = analyze(plan, paths)
+    comparison = _analyze(plan, paths)
     say("report: drawing")
     seal_study(plan, paths)
     # A kill between a run's record and its clean-up leaves them; nothing resumes from them now.
@@ -176,11 +175,12 @@ def _evaluation_job(
 ) -> Job:
     """Return the command that evaluates or replays some rounds, by the first cell of each."""
     cells = [part for together in todo for part in ("--cell", together[0].name)]
-    size = _batch_size(plan, paths, side_by_side) if stage == "evaluate" else ()
+    later = ("--generate-only",)  # a replay is compared once every set is there
+    more = _batch_size(plan, paths, side_by_side) if stage == "evaluate" else later
     name = f"{stage}-{todo[0][0].name.replace('/', '-')}"
     return Job(
         name,
-        (stage, str(paths.root), *cells, *size, "--quiet"),
+        (stage, str(paths.root), *cells, *more, "--quiet"),
         paths.work / "logs" / f"{name}.log",
         plan.model.threads,
     )
@@ -194,24 +194,17 @@ def _batch_size(plan: Plan, paths: StudyPaths, side_by_side: int) -> tuple[str, 
     return "--batch-size", str(batch_size_of(plan, paths, folder, prompts, (None, side_by_side)))
 
 
-def _require_equal_replays(plan: Plan, paths: StudyPaths) -> None:
-    """Refuse to go on over a replay that differs, also when an earlier call generated it.
+def _analyze(plan: Plan, paths: StudyPaths) -> Comparison:
+    """Analyse, with the exceptions that were recorded earlier.
 
     Raises:
-        CheckFailedError: The cells are named.
+        CheckFailedError: There is a replay that speaks against the evaluation.
     """
-    if not plan.evaluation.replay:
-        return
-    differing = []
-    for cell in (BASE, *training_cells(plan)):
-        first, again = (target_of(paths, cell, under).answers for under in ("", "replay/"))
-        if read_bytes(first) != read_bytes(again):
-            differing.append(cell.name)
-    if differing:
-        raise CheckFailedError(
-            f"{paths.root}/replay: expected the same bytes as the evaluation, found others in "
-            f"{', '.join(differing)}. Remove that replay to generate it again."
-        )
+    comparison, _ = analyze(plan, paths, recorded_exceptions(paths))
+    replay = read_replay(paths)
+    if replay is not None:
+        require_replay(replay, paths.root / "replay")
+    return comparison
 
 
 def _rows(path: Path) -> int:

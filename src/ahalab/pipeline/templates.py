@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ahalab.analyze.compare import write_record
 from ahalab.analyze.templates import compare_templates
 from ahalab.errors import IncompleteError
 from ahalab.evaluate.templates import TemplateEvaluation
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
-from ahalab.records.base import encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.templates import TemplateComparison, TemplateSet
-from ahalab.store.durable import replace_file
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import hash_file
@@ -67,9 +66,7 @@ def try_templates(
     found = compare_templates(plan, paths)
     if found is None:  # removed by another hand meanwhile
         raise IncompleteError(f"{paths.template_set.parent}: answers are missing. Run it again.")
-    payload, path = encode_pretty(found), paths.template_comparison
-    if not path.exists() or path.read_bytes() != payload:
-        replace_file(path, payload)
+    write_record(paths.template_comparison, found)
     return tried, found
 
 

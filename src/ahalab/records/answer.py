@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from ahalab.records.base import Record, digest_bytes, encode
+from ahalab.records.base import Record, digest_bytes, encode, to_plain
 from ahalab.records.terms import Finish, Outcome, Side
 
 
@@ -46,6 +48,47 @@ def without_adapter(protocol: Protocol) -> Protocol:
 def comparable_digest(protocol: Protocol) -> str:
     """Return the digest of everything but the adapter: equal digests may be compared."""
     return digest_bytes(encode(without_adapter(protocol)))
+
+
+# What generates, and where: the fields in which a replay may differ from the evaluation.
+MACHINE_FIELDS = ("device", "backend", "decoder", "versions")
+
+
+def differing_fields(one: Protocol, other: Protocol) -> dict[str, tuple[Any, Any]]:
+    """Return both values of every field that differs, nested ones as `generation.top_k`.
+
+    Returns:
+        Field to both values, sorted by field; `absent` where one lacks a nested field.
+    """
+    ours, theirs = _leaves(one), _leaves(other)
+    return {
+        field: (ours.get(field, "absent"), theirs.get(field, "absent"))
+        for field in sorted(ours.keys() | theirs.keys())
+        if field not in ours or field not in theirs or _json(ours[field]) != _json(theirs[field])
+    }
+
+
+def as_text(value: Any) -> str:
+    """Return a field's value for a record: texts as they are, all else as JSON."""
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: Any) -> str:
+    """Return a value's JSON, in which 1, 1.0 and true are three."""
+    return json.dumps(value, ensure_ascii=True)
+
+
+def covers(names: Iterable[str], field: str) -> bool:
+    """Say whether a field is one of these, or nested in one of them."""
+    return any(field == name or field.startswith(f"{name}.") for name in names)
+
+
+def _leaves(protocol: Protocol) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in to_plain(protocol).items():
+        inner = {f"{key}.{name}": v for name, v in value.items()} if isinstance(value, dict) else {}
+        found |= inner or {key: value}
+    return found
 
 
 class Answer(Record, frozen=True, kw_only=True):

@@ -94,6 +94,15 @@ class ReadingRates(Record, frozen=True, kw_only=True):
     pass_at: tuple[PassAt, ...] | UnsetType = UNSET
 
 
+class AllowedDifference(Record, frozen=True, kw_only=True):
+    """An exception: a field of the protocol in which an answer set differs from the base's."""
+
+    answers: str  # path of the answer set
+    field: str  # nested ones as `versions.torch`
+    base: str  # the value in the base's protocol
+    found: str
+
+
 class Comparison(Record, frozen=True, kw_only=True):
     """The study's verdicts."""
 
@@ -106,6 +115,8 @@ class Comparison(Record, frozen=True, kw_only=True):
     confidence: float
     margin_points: float
     missing: tuple[str, ...]  # planned cells without answers
+    # Absent when none was made, and not null: then the protocol was one, and nothing is said.
+    allowed: tuple[AllowedDifference, ...] | UnsetType = UNSET
     adapters: tuple[AdapterComparison, ...]
     arms: tuple[ArmComparison, ...]
     floor: NoiseFloor | None
@@ -137,6 +148,8 @@ class ChangedResponses(Record, frozen=True, kw_only=True):
 
     schema: Literal["ahalab.changed/1"] = "ahalab.changed/1"
     plan_digest: str
+    # Fields in which the protocols were allowed to differ; absent when none.
+    allowed: tuple[str, ...] | UnsetType = UNSET
     changed: tuple[ChangedAnswer, ...]
 
 
@@ -200,6 +213,8 @@ class Ablation(Record, frozen=True, kw_only=True):
 
     schema: Literal["ahalab.ablation/2"] = "ahalab.ablation/2"
     plan_digest: str
+    # Fields in which the protocols were allowed to differ; absent when none.
+    allowed: tuple[str, ...] | UnsetType = UNSET
     cells: tuple[AblationCell, ...]
     arms: tuple[AblationArm, ...]
     ranking: tuple[RankedArm, ...]  # best first

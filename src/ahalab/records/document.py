@@ -30,6 +30,7 @@ FILES = (
     ("templates", "templates/templates.json, analysis/templates.json, when the base was tried"),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
+    ("replay", "analysis/replay.json, where the evaluation was generated again"),
     ("manifest", "manifest.json, claims.json"),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),

@@ -17,6 +17,7 @@ from ahalab.report.curves import thinning, training_curves
 from ahalab.report.forest import forest_plots
 from ahalab.report.paired import paired_bars
 from ahalab.report.palette import arm_styles
+from ahalab.report.protocols import replay_table
 from ahalab.report.provenance import (
     NOT_CHECKED,
     alarms,
@@ -107,6 +108,7 @@ def build_report(paths: StudyPaths, root: str) -> str:
         browser=browser(study.changed, study.plan),
         facts=facts(study, root),
         run_table=run_table(study),
+        replay_table=replay_table(study),
         claim_table=claim_table(study),
         selection=selection_sentence(study),
         not_checked=NOT_CHECKED,

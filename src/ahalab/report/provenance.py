@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ahalab.plan.resolve import floor_size
 from ahalab.records.run import Alarm, RunRecord
+from ahalab.report.protocols import exception_lines, protocol_held, replay_held, replay_lines
 from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table
 from ahalab.report.wording import UNKNOWN, weighted
@@ -56,13 +57,7 @@ def badges(study: Study) -> tuple[Badge, ...]:
     seeds = len(plan.seeds)
     measured = any(run.record.control for run in study.runs)
     return (
-        Badge(
-            "Protocol",
-            f"differs in {', '.join(study.unequal)}"
-            if study.unequal
-            else "equal for every answer set",
-            not study.unequal,
-        ),
+        Badge("Protocol", *protocol_held(study)),
         Badge(
             "Plan",
             f"missing {', '.join(missing)}" if missing else f"kept, all {cells} cells answered",
@@ -81,6 +76,7 @@ def badges(study: Study) -> tuple[Badge, ...]:
             "measured" if comparison.floor else "not measured",
             comparison.floor is not None,
         ),
+        *(Badge("Replay", *replay_held(replay)) for replay in (study.replay,) if replay),
     )
 
 
@@ -131,6 +127,14 @@ def facts(study: Study, root: str) -> tuple[Fact, ...]:
         Fact("Versions", _distinct(_versions(r.versions) for r in records)),
         Fact("Scorer", _scorers(study)),
         Fact("Evaluation", (_evaluation(study),) if protocol else (UNKNOWN,)),
+        *(
+            Fact(name, lines)
+            for name, lines in (
+                ("Exceptions to the protocol", _distinct(exception_lines(study))),
+                ("Replay", _distinct(replay_lines(study))),
+            )
+            if lines
+        ),
         Fact("Trained", _trained(records)),
     )
 

@@ -15,6 +15,7 @@ from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.manifest import Claims
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Selection
+from ahalab.records.replay import Replay
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
 from ahalab.records.templates import TemplateComparison
@@ -50,6 +51,7 @@ class Study:
     runs: tuple[RunSource, ...]  # in plan order; runs that were not finished are absent
     protocol: Protocol | None  # the base's
     unequal: tuple[str, ...]  # answer sets made under another protocol than the comparison's
+    replay: Replay | None = None  # None: nothing was generated again
     templates: TemplateComparison | None = None  # None: not tried
 
 
@@ -68,6 +70,7 @@ def read_study(paths: StudyPaths) -> Study:
     claims = _required(paths.claims, Claims, "analyze")
     ablation = _optional(paths.ablation, Ablation)
     selection = _optional(paths.prompt_report, Selection)
+    replay = _optional(paths.replay, Replay)
     templates = _optional(paths.template_comparison, TemplateComparison)
     for path, record in (
         (paths.comparison, comparison),
@@ -75,6 +78,7 @@ def read_study(paths: StudyPaths) -> Study:
         (paths.claims, claims),
         (paths.ablation, ablation),
         (paths.prompt_report, selection),
+        (paths.replay, replay),
         (paths.template_comparison, templates),
     ):
         if record is not None:
@@ -91,6 +95,7 @@ def read_study(paths: StudyPaths) -> Study:
         runs=_runs(paths, plan, plan_digest),
         protocol=_optional(paths.base_answers().protocol, Protocol),
         unequal=_unequal(paths, plan, comparison.protocol_digest),
+        replay=replay,
         templates=templates,
     )
 

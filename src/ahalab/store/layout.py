@@ -170,6 +170,11 @@ class StudyPaths:
         return self.root / "analysis" / "ablation.json"
 
     @property
+    def replay(self) -> Path:
+        """What came of the replay, where there is one."""
+        return self.root / "analysis" / "replay.json"
+
+    @property
     def claims(self) -> Path:
         """Every printed number."""
         return self.root / "claims.json"

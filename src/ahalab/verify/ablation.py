@@ -14,6 +14,7 @@ from ahalab.scoring.arms import ArmDefinition, score_batch
 from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
 from ahalab.verify.answers import AnswerSet
+from ahalab.verify.exceptions import exception_fields
 from ahalab.verify.grading import Grader, Put
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.ranking import expected_components, expected_ranking
@@ -40,6 +41,8 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
             "components": expected_components(outcomes),
         }
         plain = to_plain(found)
+        allowed = list(found.allowed or ())
+        tally.expect(FILE, None, "allowed", exception_fields(study), allowed)
         wrong = list(differences(expected, {key: plain[key] for key in expected}))
         for place, ours, theirs in wrong:
             tally.fail(FILE, None, f"{place}: {ours}", theirs)

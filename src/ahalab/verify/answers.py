@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ahalab.plan.cells import BASE, Cell, answer_cells
 from ahalab.records.answer import Answer, Protocol
-from ahalab.records.base import digest
+from ahalab.records.base import digest, encode
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
@@ -21,8 +23,9 @@ from ahalab.verify.completions import (
     count_version,
     tell_versions,
 )
+from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.journals import JournalFacts
-from ahalab.verify.protocols import answer_paths, protocol_of
+from ahalab.verify.protocols import REPLAY, protocol_of
 from ahalab.verify.reading import Study
 
 NAMES = (
@@ -36,7 +39,6 @@ NAMES = (
     "tokens",
     "tokens.text",
     "pair.key",
-    "replay",
 )
 Key = tuple[str, int]
 
@@ -52,6 +54,7 @@ class Reply:
     lenient: Outcome
     tokens: int
     ids: int  # hash of the token ids
+    row: int  # hash of the whole row but for the digest of its protocol
 
     def outcome(self, metric: Metric) -> Outcome:
         """Return the outcome under one reading."""
@@ -79,30 +82,37 @@ class Rows:
     rows: list[tuple[int, Answer]]
 
 
-def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> dict[Cell, AnswerSet]:
-    """Check every answer set; return what is there."""
-    plan, found = study.plan, {}
-    if plan is not None:
-        for cell in answer_cells(plan):
-            answers = _check_set(study, plan, cell, journals)
-            if answers is not None:
-                found[cell] = answers
-            _check_replay(study, plan, cell)
+Sets = dict[Cell, AnswerSet]
+
+
+def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> tuple[Sets, Sets]:
+    """Check every answer set; return what is there, and what was generated again."""
+    found: Sets = {}
+    again: Sets = {}
+    for cell in answer_cells(study.plan) if study.plan is not None else ():
+        paths = answer_paths(study.paths, cell)
+        if not study.present(paths.answers):
+            name = study.stored_name(paths.answers)
+            study.ledger["arms.all"].incomplete(f"{name}: not evaluated yet")
+        elif (answers := _check_set(study, cell, journals)) is not None:
+            found[cell] = answers
+        if cell.arm is None and cell != BASE:
+            continue
+        replayed = _check_replay(study, cell, journals, found.get(cell))
+        if replayed is not None:
+            again[cell] = replayed
     tell_versions(study)
     study.ledger.close(NAMES)
-    return found
+    return found, again
 
 
 def _check_set(
-    study: Study, plan: Plan, cell: Cell, journals: Mapping[str, JournalFacts]
+    study: Study, cell: Cell, journals: Mapping[str, JournalFacts], under: str = ""
 ) -> AnswerSet | None:
-    paths = answer_paths(study.paths, cell)
+    paths = answer_paths(study.paths, cell, under)
     tally, name = study.ledger["arms.all"], study.stored_name(paths.answers)
-    if not study.present(paths.answers):
-        tally.incomplete(f"{name}: not evaluated yet")
-        return None
-    protocol = protocol_of(study, cell)
-    if protocol is None:
+    protocol, plan = protocol_of(study, cell, under), study.plan
+    if protocol is None or plan is None:
         if not paths.protocol.exists():
             tally.fail(study.relative(paths.protocol), None, "the protocol of the answers", "none")
         return None
@@ -123,6 +133,11 @@ def check_rows(study: Study, rows: Rows, name: str, facts: JournalFacts | None) 
     return AnswerSet(name, replies, whole and sealed)
 
 
+def _sealed(study: Study, journals: Mapping[str, JournalFacts], rows: Path) -> bool:
+    facts = journals.get(study.relative(rows))
+    return facts is not None and facts.state.seal is not None
+
+
 def _reply(row: Answer) -> Reply:
     return Reply(
         completion=row.completion,
@@ -132,6 +147,7 @@ def _reply(row: Answer) -> Reply:
         lenient=row.lenient,
         tokens=len(row.completion_ids),
         ids=hash(row.completion_ids),
+        row=hash(encode(replace(row, protocol=""))),
     )
 
 
@@ -206,26 +222,33 @@ def _check_each(study: Study, answers: Rows) -> None:
     count_version(study, "answers", versions, would_change, len(answers.rows))
 
 
-def _check_replay(study: Study, plan: Plan, cell: Cell) -> None:
-    """Compare a replay with the first answers, byte by byte."""
-    if cell.arm is None and cell != BASE:
-        return
-    first, again = (answer_paths(study.paths, cell, under).answers for under in ("", "replay/"))
-    tally = study.ledger["replay"]
-    if not study.present(again):
-        if plan.evaluation.replay:
-            tally.incomplete(f"{cell.name}: planned, and not generated again yet")
-        else:
-            tally.not_checked("the plan asks for no replay, or it is not there")
-        return
-    _compare_bytes(study, first, again)
+def _check_replay(
+    study: Study, cell: Cell, journals: Mapping[str, JournalFacts], first: AnswerSet | None
+) -> AnswerSet | None:
+    """Compare a replay with the first answers, byte by byte where both have one protocol.
+
+    Its rows are checked as any others, unless they are the very bytes that were checked already.
+    """
+    paths = answer_paths(study.paths, cell, REPLAY)
+    if not study.present(paths.answers):
+        return None
+    protocol, again = protocol_of(study, cell), protocol_of(study, cell, REPLAY)
+    sealed = _sealed(study, journals, paths.answers)
+    one = protocol is not None and protocol == again
+    if one and _equal_bytes(study, cell, sealed=sealed) and first is not None:
+        return AnswerSet(paths.name, first.replies, first.whole and sealed)
+    return _check_set(study, cell, journals, REPLAY)
 
 
-def _compare_bytes(study: Study, first: Path, again: Path) -> None:
+def _equal_bytes(study: Study, cell: Cell, *, sealed: bool) -> bool:
+    """Compare the rows of a replay with the evaluation's; what is not sealed may end earlier."""
+    first, again = (answer_paths(study.paths, cell, under).answers for under in ("", REPLAY))
     tally, name = study.ledger["replay"], study.stored_name(again)
     pairs = zip_longest(study.lines(first), study.lines(again))
     for number, (ours, theirs) in enumerate(pairs, start=1):
         if ours != theirs:
+            if theirs is None and not sealed:
+                return False
             expected = f"line {number} of {study.stored_name(first)}"
             tally.fail(
                 name,
@@ -233,5 +256,6 @@ def _compare_bytes(study: Study, first: Path, again: Path) -> None:
                 expected,
                 "other bytes" if ours and theirs else "another number of rows",
             )
-            return
+            return False
         tally.passed()
+    return True

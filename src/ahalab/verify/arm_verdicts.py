@@ -44,13 +44,8 @@ def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes, book: B
         if key in found:
             study.ledger["outcome.added"].fail(FILE, None, "each comparison once", key)
         found[key] = recorded
-    verdicts: dict[Named, str] = {}
-    planned: list[tuple[_Planned, float | None]] = []
-    for metric in METRICS:
-        family = _family(outcomes, metric)
-        planned += zip(family, step_down([p.estimate.p_value for p in family]), strict=True)
-    for item, p_holm in planned:
-        verdicts[item.arm, item.against, item.metric] = _verdict(outcomes, item, p_holm)
+    planned = _planned(outcomes)
+    verdicts = arm_words(outcomes)
     for item, p_holm in planned:
         key = (item.arm, item.against, item.metric)
         recorded_here = found.pop(key, None)
@@ -62,6 +57,23 @@ def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes, book: B
         check_arm_sentence(study, recorded_here, comparison)
     for key in found:
         study.ledger["outcome.added"].fail(FILE, None, "only planned comparisons", key)
+
+
+def _planned(outcomes: Outcomes) -> list[tuple[_Planned, float | None]]:
+    """Return every planned comparison with its p after Holm."""
+    planned: list[tuple[_Planned, float | None]] = []
+    for metric in METRICS:
+        family = _family(outcomes, metric)
+        planned += zip(family, step_down([p.estimate.p_value for p in family]), strict=True)
+    return planned
+
+
+def arm_words(outcomes: Outcomes) -> dict[Named, str]:
+    """Return the verdict of every planned comparison, from the answers."""
+    return {
+        (item.arm, item.against, item.metric): _verdict(outcomes, item, p_holm)
+        for item, p_holm in _planned(outcomes)
+    }
 
 
 def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:

@@ -9,6 +9,7 @@ from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric
 from ahalab.verify.answers import Reply
+from ahalab.verify.exceptions import exception_fields
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.reading import Study
 
@@ -28,6 +29,8 @@ def check_changed(study: Study, outcomes: Outcomes | None) -> None:
                 study.ledger[name].incomplete(f"{FILE}: not written yet")
     else:
         study.match_plan(path, found.plan_digest)
+        allowed = list(found.allowed or ())
+        study.ledger["changed"].expect(FILE, None, "allowed", exception_fields(study), allowed)
         _compare(study, dict(_expected(outcomes)), found)
     study.ledger.close(NAMES)
 

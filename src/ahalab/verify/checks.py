@@ -64,7 +64,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "diagnostics": "summaries and alarms are those of the rows",
         "protocol": "answers were made under one protocol, the plan's",
         "pair.key": "answers stand in the order that the batch plan fixes",
-        "replay": "answers generated again are equal to the byte",
+        "replay": "answers generated again are equal, or the conclusion stands on another machine",
         "rescored": "outcomes kept from earlier scorers belong to the same completions",
         "stat.n": "counts and denominators are those of the answers",
         "stat.recompute": "differences, tests, intervals and verdicts come out again",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, Comparison
 from ahalab.records.manifest import Claims
+from ahalab.records.replay import Replay
 from ahalab.records.templates import TemplateComparison
 from ahalab.verify.reading import Study, close
 
@@ -28,12 +29,17 @@ ABLATION = (
     "strict_difference_points", "lenient_difference_points", "strict_seed_spread_points",
     "lenient_seed_spread_points", "own_score_difference",
 )  # fmt: skip
+REPLAY = (
+    "n", "equal", "strict_gained", "strict_lost", "lenient_gained", "lenient_lost", "verdicts",
+    "conclusion",
+)  # fmt: skip
 TEMPLATE = ("n", "strict_accuracy", "lenient_accuracy", "mean_tokens")
 RANGE = (
     "worst_accuracy", "best_accuracy", "own_accuracy", "spread_points", "lead_points", "verdict",
     "sentence",
 )  # fmt: skip
 UNITS = {
+    "conclusion": "text",
     "strict_accuracy": "fraction",
     "lenient_accuracy": "fraction",
     "worst_accuracy": "fraction",
@@ -52,6 +58,8 @@ METHODS = {
     "arm": ("over seeds", "Holm"),
     "adapter": ("paired by question", "McNemar", "Tango"),
     "floor": ("against itself",),
+    "replay": ("against itself generated again",),
+    "exception": ("by exception",),
     "template": ("under one template",),
     "templates": ("paired by question", "Bonferroni"),
     "ablation": ("mean and standard deviation over seeds",),
@@ -74,6 +82,7 @@ def check_claims(
     study: Study,
     comparison: Comparison | None,
     ablation: Ablation | None,
+    replay: Replay | None,
     templates: TemplateComparison | None = None,
 ) -> Claims | None:
     """Check claims.json; return it when it could be read."""
@@ -83,7 +92,9 @@ def check_claims(
         tally.incomplete(f"{FILE}: not written yet")
     elif found is not None and comparison is not None and ablation is not None:
         study.match_plan(path, found.plan_digest)
-        expected = dict(_expected(comparison, ablation)) | dict(_expected_templates(templates))
+        expected = dict(_expected(comparison, ablation))
+        expected |= dict(_expected_replay(replay)) | dict(_expected_exceptions(comparison))
+        expected |= dict(_expected_templates(templates))
         _compare(study, found, expected)
     study.ledger.close(("claims",))
     return found
@@ -134,6 +145,22 @@ def _expected(comparison: Comparison, ablation: Ablation) -> Iterator[tuple[str,
         yield from _fields("floor", comparison.floor, FLOOR, floor)
     for row in ablation.arms:
         yield from _fields(f"ablation.{row.arm}", row, ABLATION, inputs(row.arm))
+
+
+def _expected_replay(replay: Replay | None) -> Iterator[tuple[str, _Expected]]:
+    if replay is None:
+        return
+    own = {f"{under}{s.answers}.jsonl" for s in replay.sets for under in ("", "replay/")}
+    yield from _fields("replay", replay, REPLAY, frozenset({"prompts/eval.jsonl", *own}))
+
+
+def _expected_exceptions(comparison: Comparison) -> Iterator[tuple[str, _Expected]]:
+    sets: dict[str, list[str]] = {}
+    for allowed in comparison.allowed or ():
+        sets.setdefault(allowed.field, []).append(allowed.answers)
+    for name, answers in sets.items():
+        files = frozenset(f"{one}.protocol.json" for one in ("base/answers", *answers))
+        yield f"exception.{name}", _Expected(len(answers), "answer sets", files)
 
 
 def _expected_templates(found: TemplateComparison | None) -> Iterator[tuple[str, _Expected]]:

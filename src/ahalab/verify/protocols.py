@@ -9,13 +9,18 @@ from msgspec.structs import replace
 
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed, rounds
 from ahalab.records.answer import Protocol
-from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
-from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.tasks.questions import scoring_task
+from ahalab.verify.exceptions import (
+    ADAPTER,
+    answer_paths,
+    check_exceptions,
+    field_differences,
+    within,
+)
 from ahalab.verify.prompts import prompts_digest
-from ahalab.verify.reading import Study, differences
+from ahalab.verify.reading import Study
 
 # Where a field that differs belongs; every other one is `protocol`.
 OWN_CHECK = {
@@ -26,13 +31,10 @@ OWN_CHECK = {
     "plan_digest": "plan.match",
     "adapter_digest": "adapter.fp",
 }
-
-
-def answer_paths(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
-    """Return where the answers of a cell lie."""
-    if cell.arm is not None and cell.seed is not None:
-        return paths.answers(cell.arm, cell.seed, under)
-    return paths.floor_answers if cell == FLOOR else paths.base_answers(under)
+REPLAY = "replay/"
+# What a replay may differ in: what generated. How often its answers differ is told by `replay`.
+MACHINE = frozenset({"device", "backend", "decoder", "versions"})
+Placed = tuple[Path, frozenset[str]]  # a protocol's path, and the fields left free
 
 
 def protocol_of(study: Study, cell: Cell, under: str = "") -> Protocol | None:
@@ -50,23 +52,51 @@ def end_ids_of(study: Study) -> frozenset[int]:
 
 
 def check_protocols(study: Study) -> None:
-    """Check every protocol that is there; the base's is the measure for the others."""
+    """Check every protocol that is there; the base's is the measure for the others.
+
+    A replay is measured by the evaluation's protocol of the same cell, and all replays by one
+    another: what generates may be another machine, and one machine for all of them.
+    """
     plan = study.plan
     if plan is not None:
         base = study.record(study.paths.base_answers().protocol, Protocol)
-        for under in ("", "replay/"):
-            for cell in answer_cells(plan):
-                protocol = protocol_of(study, cell, under)
-                if protocol is not None:
-                    path = answer_paths(study.paths, cell, under).protocol
-                    _check_plan(study, plan, path, protocol, cell)
-                    _check_equal(study, (path, under), protocol, base, cell)
-                    _check_run(study, path, protocol, cell)
+        excepted = check_exceptions(study, plan)
+        again: list[tuple[Path, Protocol]] = []
+        for cell in answer_cells(plan):
+            name = answer_paths(study.paths, cell).name
+            free = excepted.get(name, frozenset())
+            protocol = protocol_of(study, cell)
+            if protocol is not None:
+                path = answer_paths(study.paths, cell).protocol
+                _check_plan(study, plan, (path, free), protocol, cell)
+                _check_equal(study, (path, free), protocol, base, cell)
+                _check_run(study, (path, free), protocol, cell)
+            replayed = None if cell == FLOOR else protocol_of(study, cell, REPLAY)
+            if replayed is not None:
+                path = answer_paths(study.paths, cell, REPLAY).protocol
+                free |= MACHINE
+                _check_plan(study, plan, (path, free), replayed, cell)
+                _check_equal(study, (path, free), replayed, protocol, cell)
+                _check_run(study, (path, free), replayed, cell)
+                again.append((path, replayed))
+        _check_one_machine(study, again, frozenset().union(*excepted.values()))
     study.ledger.close(("protocol", "prompt.hash", "base.pin", "base.here", "adapter.fp"))
 
 
-def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: Cell) -> None:
+def _check_one_machine(
+    study: Study, again: list[tuple[Path, Protocol]], free: frozenset[str]
+) -> None:
+    """Compare the replays' protocols with the first one's."""
+    for path, protocol in again[1:]:
+        for field, (ours, theirs) in field_differences(again[0][1], protocol).items():
+            if not within(field, free | ADAPTER):
+                expected = f"{field} as in the other replays' protocol: {ours}"
+                study.ledger["protocol"].fail(study.relative(path), None, expected, theirs)
+
+
+def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, cell: Cell) -> None:
     """Compare with what the plan fixes."""
+    path, free = placed
     study.match_plan(path, protocol.plan_digest)
     evaluation, name = plan.evaluation, study.relative(path)
     sampled = evaluation.temperature > 0
@@ -93,10 +123,13 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
     if size is not None:  # else chosen by memory, and one for all but the floor
         expected["batch_size"] = size
     tally = study.ledger["protocol"]
-    for key, value in expected.items():
-        tally.expect(name, None, key, value, getattr(protocol, key))
+    found = {key: getattr(protocol, key) for key in expected}
     for key, value in generation.items():
-        tally.expect(name, None, f"generation.{key}", value, protocol.generation.get(key))
+        expected[f"generation.{key}"] = value
+        found[f"generation.{key}"] = protocol.generation.get(key)
+    for key, value in expected.items():
+        if not within(key, free):
+            tally.expect(name, None, key, value, found[key])
     prompts = [prompt for _, prompt in study.prompts("eval")]
     study.ledger["prompt.hash"].expect(
         name, None, "prompts_digest", prompts_digest(prompts), protocol.prompts_digest
@@ -104,26 +137,34 @@ def _check_plan(study: Study, plan: Plan, path: Path, protocol: Protocol, cell: 
 
 
 def _check_equal(
-    study: Study, placed: tuple[Path, str], protocol: Protocol, base: Protocol | None, cell: Cell
+    study: Study, placed: Placed, protocol: Protocol, measure: Protocol | None, cell: Cell
 ) -> None:
-    """Compare with the base's: only the adapter, and the floor's batch plan, may differ."""
-    path, under = placed
+    """Compare with the base's, or a replay with the evaluation's.
+
+    Only the adapter, the floor's batch plan, and what is left free may differ.
+    """
+    path, free = placed
     name = study.relative(path)
-    if base is None:
+    if measure is None:
         study.ledger["protocol"].not_checked("the base's protocol could not be read")
         return
-    companions = _companions(study, cell, under)
+    companions = _companions(study, cell, REPLAY if name.startswith(REPLAY) else "")
     expected = replace(
-        base,
+        measure,
         adapter_digest=protocol.adapter_digest,
         companions=protocol.companions if companions is None else companions,
     )
     if cell == FLOOR:
         expected = replace(expected, batch_size=protocol.batch_size, seed=protocol.seed)
-    wrong = list(differences(to_plain(expected), to_plain(protocol), 0.0))
-    for field, ours, theirs in wrong:
+    whose = "the evaluation's" if name.startswith(REPLAY) else "the base's"
+    wrong = {
+        field: both
+        for field, both in field_differences(expected, protocol).items()
+        if not within(field, free)
+    }
+    for field, (ours, theirs) in wrong.items():
         check = OWN_CHECK.get(field, "protocol")
-        study.ledger[check].fail(name, None, f"{field} as in the base's protocol: {ours}", theirs)
+        study.ledger[check].fail(name, None, f"{field} as in {whose} protocol: {ours}", theirs)
     study.ledger["protocol"].passed(0 if wrong else 1)
 
 
@@ -138,8 +179,9 @@ def _companions(study: Study, cell: Cell, under: str) -> tuple[str | None, ...] 
     return tuple(protocol.adapter_digest for protocol in protocols if protocol)
 
 
-def _check_run(study: Study, path: Path, protocol: Protocol, cell: Cell) -> None:
+def _check_run(study: Study, placed: Placed, protocol: Protocol, cell: Cell) -> None:
     """Compare with the record of the run whose adapter answered."""
+    path, free = placed
     name, ledger = study.relative(path), study.ledger
     if cell.arm is None or cell.seed is None:
         ledger["adapter.fp"].expect(name, None, "adapter_digest", None, protocol.adapter_digest)
@@ -148,6 +190,7 @@ def _check_run(study: Study, path: Path, protocol: Protocol, cell: Cell) -> None
     if record is None:
         return
     for field in ("adapter_digest", "base_digest", "tokenizer_digest", "template_digest"):
-        ledger[OWN_CHECK[field]].expect(
-            name, None, f"{field} of run.json", getattr(record, field), getattr(protocol, field)
-        )
+        if field not in free:
+            ledger[OWN_CHECK[field]].expect(
+                name, None, f"{field} of run.json", getattr(record, field), getattr(protocol, field)
+            )

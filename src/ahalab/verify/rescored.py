@@ -20,7 +20,7 @@ from ahalab.store.layout import AnswerPaths
 from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path, sealed_path
 from ahalab.verify.completions import Placed, check_grade
-from ahalab.verify.protocols import answer_paths
+from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.reading import Study, differences
 
 FOLDER = "scorer-"

@@ -17,6 +17,7 @@ from ahalab.verify.matrices import line_up
 from ahalab.verify.prompts import check_prompts
 from ahalab.verify.protocols import check_protocols, end_ids_of
 from ahalab.verify.reading import Study
+from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs
@@ -61,13 +62,14 @@ def verify_study(
     templates = check_templates(study, journals)
     check_protocols(study)
     check_rescored(study)
-    answers = check_answers(study, journals)
+    answers, again = check_answers(study, journals)
     prompts = [prompt for _, prompt in study.prompts("eval")]
     outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
     comparison = check_comparison(study, outcomes)
     check_changed(study, outcomes)
     ablation = check_ablation(study, outcomes)
-    check_report(study, check_claims(study, comparison, ablation, templates))
+    replay = check_replay(study, outcomes, again)
+    check_report(study, check_claims(study, comparison, ablation, replay, templates))
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
