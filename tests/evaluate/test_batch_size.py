@@ -76,7 +76,9 @@ def protocol(size: int) -> Protocol:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["base/answers", "arms/random/seed-1/answers"])
+@pytest.mark.parametrize(
+    "name", ["base/answers", "arms/random/seed-1/answers", "templates/plan/answers"]
+)
 def test_the_first_answers_fix_it_for_the_study(model: Path, name: str) -> None:
     paths = StudyPaths(model / "results" / "s")
     prompts = prompts_of(20)

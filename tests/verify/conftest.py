@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from study_builder import build
+from template_builder import add_templates
 
 
 @pytest.fixture(scope="session")
 def sound_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole, sealed study; nobody may write to it."""
-    return build(tmp_path_factory.mktemp("sound") / "synthetic")
+    """A whole, sealed study, its base tried under templates; nobody may write to it."""
+    return add_templates(build(tmp_path_factory.mktemp("sound") / "synthetic"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from mutations_files import PLAIN
 from mutations_rebuilt import REBUILT
 from mutations_records import RECORDS
 from mutations_rows import ROWS
+from mutations_templates import TEMPLATES
 from mutations_validation import VALIDATION
 from tampering import rebuild, reseal
 
@@ -45,7 +46,7 @@ def test_tampering_with_files_is_named_with_file_and_line(study: Path, mutation:
 
 
 @pytest.mark.parametrize(
-    "mutation", [*ROWS, *VALIDATION, *RECORDS, *ANALYSIS], ids=lambda m: m.name
+    "mutation", [*ROWS, *VALIDATION, *TEMPLATES, *RECORDS, *ANALYSIS], ids=lambda m: m.name
 )
 def test_tampering_is_named_though_journals_and_manifest_were_mended(
     study: Path, mutation: Mutation

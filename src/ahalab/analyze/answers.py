@@ -178,7 +178,12 @@ def _key(cell: Cell) -> tuple[str, int]:
 
 
 def load_answers(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
-    """Return a sealed answer set; None when it is not finished."""
+    """Return a sealed answer set; None when it is not finished.
+
+    Raises:
+        ProtocolError: A row was made under another protocol than the one beside it.
+        RecordError: A row is malformed, doubled or missing, with `file:line`.
+    """
     if read_journal(journal_path(paths.answers)).seal is None:
         return None
     protocol = decode_file(read_record(paths.protocol), Protocol, str(paths.protocol))

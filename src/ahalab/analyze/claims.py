@@ -9,6 +9,7 @@ from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, AdapterComparison, ArmComparison, Comparison
 from ahalab.records.manifest import Claim, Claims
 from ahalab.records.replay import Replay
+from ahalab.records.templates import TemplateComparison
 
 ARM_FIELDS = {
     "accuracy": "fraction",
@@ -60,11 +61,31 @@ REPLAY_FIELDS = {
     "verdicts": "verdicts",
     "conclusion": "text",
 }
+TEMPLATE_FIELDS = {
+    "n": "questions",
+    "strict_accuracy": "fraction",
+    "lenient_accuracy": "fraction",
+    "mean_tokens": "tokens",
+}
+RANGE_FIELDS = {
+    "worst_accuracy": "fraction",
+    "best_accuracy": "fraction",
+    "own_accuracy": "fraction",
+    "spread_points": "points",
+    "lead_points": "points",
+    "verdict": "verdict",
+    "sentence": "text",
+}
 BASE = "base/answers.jsonl"
 PROMPTS = "prompts/eval.jsonl"
 
 
-def collect_claims(comparison: Comparison, ablation: Ablation, replay: Replay | None) -> Claims:
+def collect_claims(
+    comparison: Comparison,
+    ablation: Ablation,
+    replay: Replay | None = None,
+    templates: TemplateComparison | None = None,
+) -> Claims:
     """Return the claims of a study, in a fixed order."""
     claims = [
         *(c for arm in comparison.arms for c in _arm_claims(comparison, arm)),
@@ -73,6 +94,7 @@ def collect_claims(comparison: Comparison, ablation: Ablation, replay: Replay | 
         *_ablation_claims(ablation),
         *_replay_claims(replay),
         *_exception_claims(comparison),
+        *(_template_claims(templates) if templates else ()),
     ]
     return Claims(plan_digest=comparison.plan_digest, claims=tuple(claims))
 
@@ -151,6 +173,21 @@ def _exception_claims(comparison: Comparison) -> Iterator[Claim]:
             inputs=tuple(f"{name}.protocol.json" for name in names),
             method="answer sets whose protocol differs in this field from the base's, by exception",
         )
+
+
+def _template_claims(templates: TemplateComparison) -> Iterator[Claim]:
+    answers = tuple(f"templates/{t.name}/answers.jsonl" for t in templates.templates)
+    for template, own in zip(templates.templates, answers, strict=True):
+        method = "the base's greedy answers under one template"
+        source = _Source(f"template.{template.name}", (own,), method)
+        yield from source.fields(template, TEMPLATE_FIELDS)
+    for found in templates.ranges:
+        prefix = f"templates.{found.metric}"
+        method = "the base paired by question under two templates; Bonferroni over those tried"
+        yield from _Source(prefix, answers, method).fields(found, RANGE_FIELDS)
+        spread, lead = found.spread_interval_points, found.lead_interval_points
+        for name, bounds in (("spread", spread), ("lead", lead)):
+            yield from _Source(f"{prefix}.{name}", answers, method).bounds(bounds)
 
 
 @dataclass(frozen=True, slots=True)

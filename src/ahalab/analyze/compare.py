@@ -14,6 +14,7 @@ from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.changed import changed_responses
 from ahalab.analyze.claims import collect_claims
 from ahalab.analyze.replay import compare_replay
+from ahalab.analyze.templates import compare_templates
 from ahalab.records.answer import comparable_digest
 from ahalab.records.base import Record, digest, encode_pretty
 from ahalab.records.comparison import Ablation, Comparison
@@ -69,12 +70,15 @@ def analyze(
         paths.comparison: comparison,
         paths.changed: changed_responses(study),
         paths.ablation: ablation,
-        paths.claims: collect_claims(comparison, ablation, replay),
     }
+    templates = compare_templates(plan, paths)
+    if templates is not None:
+        outputs[paths.template_comparison] = templates
     if replay is None:
         paths.replay.unlink(missing_ok=True)  # of a replay that was removed
     else:
         outputs[paths.replay] = replay
+    outputs[paths.claims] = collect_claims(comparison, ablation, replay, templates)
     for path, record in outputs.items():
         write_record(path, record)
     return comparison, ablation

@@ -148,21 +148,40 @@ def evaluate(
         int | None,
         typer.Option(help="A partial look: so many questions, drawn by seed; no evidence."),
     ] = None,
+    templates: Annotated[
+        bool,
+        typer.Option(
+            "--templates",
+            help="Instead: the base alone under several prompt templates, on up to 100 questions "
+            "(or --limit) that are not the evaluation's.",
+        ),
+    ] = False,
     batch_size: BatchOption = None,
     processes: ProcessesOption = 1,
     out: OutOption = RESULTS,
+    output: FormatOption = Format.text,
     quiet: QuietOption = False,
 ) -> None:
     """Let base and adapters answer under one protocol. Resumes where it stopped."""
     from ahalab.cli.output import print_partial, say
+    from ahalab.cli.templates import evaluate_templates
+    from ahalab.errors import InputError
     from ahalab.evaluate.adapter_check import told_nothing_learned
     from ahalab.evaluate.backends.choice import require_backend
     from ahalab.evaluate.pair import Asked, Evaluation
     from ahalab.evaluate.partial import count_partial
     from ahalab.pipeline.progress import StageProgress
     from ahalab.pipeline.study import open_study
+    from ahalab.pipeline.templates import AskedTemplates
     from ahalab.plan.cells import answer_cells, find_cell
 
+    if templates:
+        if cell:
+            raise InputError("--templates: expected no --cell beside it; the base alone answers.")
+        evaluate_templates(study, out, AskedTemplates(limit, batch_size, quiet), output)
+        return
+    if output is Format.json:
+        raise InputError("--format: expected --templates with json, found an evaluation.")
     plan, paths = open_study(study, out)
     cells = [find_cell(plan, name) for name in cell] if cell else answer_cells(plan)
     require_backend(plan)

@@ -33,6 +33,7 @@ def frozen_batch_size(paths: StudyPaths) -> int | None:
         RecordError: A protocol is malformed.
     """
     found = [paths.base_answers().protocol, *sorted(paths.root.glob("arms/*/*/*.protocol.json"))]
+    found += sorted(paths.root.glob("templates/*/*.protocol.json"))
     for path in found:
         if path.is_file():
             return decode_file(path.read_bytes(), Protocol, str(path)).batch_size

@@ -32,7 +32,9 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path, read_bytes, sealed_path, stored_path
 from ahalab.store.rows import ZSTD_LEVEL, RowFile, RowWriter
 from ahalab.tasks.generation import Completion, graded
+from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
+from ahalab.tasks.templates import read_template_set, template_split
 
 OnRows = Callable[[int], None]
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,40}")  # it names a folder
@@ -91,6 +93,10 @@ def saved_targets(plan: Plan, paths: StudyPaths) -> list[tuple[Cell, str, Answer
         for cell in answer_cells(plan)
         if not (under and cell == FLOOR)
     ]
+    tried = read_template_set(paths)
+    for template in tried.templates if tried else ():
+        target = paths.template_answers(template.name)
+        targets.append((Cell(target.name.removesuffix("/answers")), "", target))
     return [at for at in targets if read_journal(journal_path(at[2].answers)).head is not None]
 
 
@@ -109,7 +115,7 @@ def rejudge_study(
     found = {target.name: read_protocol(target).scorer_version for _, _, target in present}
     older = {version for version in found.values() if version != SCORER_VERSION}
     begun = older.pop() if len(older) == 1 else None  # of a rescore that was interrupted
-    by_id = {prompt.prompt_id: prompt for prompt in prompts}
+    by_id = {prompt.prompt_id: prompt for prompt in [*prompts, *_tried_prompts(plan, paths)]}
     judged = []
     for cell, under, target in present:
         version = found[target.name]
@@ -118,6 +124,11 @@ def rejudge_study(
         judged.append(_rejudge(plan, (cell, under, target), source, by_id))
         on_rows(len(judged[-1].before))
     return judged
+
+
+def _tried_prompts(plan: Plan, paths: StudyPaths) -> list[Prompt]:
+    """Return the prompts whose questions the base was asked under templates."""
+    return [] if read_template_set(paths) is None else read_prompts(paths, template_split(plan))
 
 
 def _rejudge(
@@ -134,7 +145,7 @@ def _rejudge(
         prompt = prompts.get(row.prompt_id)
         if prompt is None:
             raise RecordError(
-                f"{source.paths.answers}:{number}: expected an answer to an evaluation prompt, "
+                f"{source.paths.answers}:{number}: expected an answer to a prompt of the study, "
                 f"found one to {row.prompt_id}."
             )
         completion = Completion(row.completion, row.completion_ids, row.finish)

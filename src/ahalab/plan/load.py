@@ -25,6 +25,7 @@ from ahalab.records.plan import (
     ModelSpec,
     Plan,
     TaskSpec,
+    TemplateSpec,
     TrainingSpec,
     ValidationSpec,
 )
@@ -42,6 +43,7 @@ STRUCTS = {
     "training": TrainingSpec,
     "evaluation": EvaluationSpec,
     "evaluation.endpoint": EndpointSpec,
+    "evaluation.templates": TemplateSpec,
     "validation": ValidationSpec,
     "analysis": AnalysisSpec,
 }
@@ -148,7 +150,7 @@ def _place_fault(message: str, node: Node | None, place: str) -> str:
     parts = [p for p in re.split(r"[.\[\]`]+", path.replace("...", "0")) if p]
     unknown = re.search(r"unknown field `(.+?)`", fault)
     if unknown:
-        struct = STRUCTS.get(".".join(parts)) or STRUCTS.get(parts[0] if parts else "")
+        struct = STRUCTS.get(".".join(parts[:2])) or STRUCTS.get(parts[0] if parts else "")
         known = list(struct.__struct_fields__) if struct else []
         key = unknown.group(1)
         inside = ".".join(part for part in parts if not part.isdigit())

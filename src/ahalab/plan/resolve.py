@@ -13,6 +13,7 @@ from ahalab.errors import PlanError
 from ahalab.plan.endpoint import check_backend
 from ahalab.plan.fields import as_declared, check_block, field_table, in_todays_words, ordered
 from ahalab.plan.tasks import resolve_task
+from ahalab.plan.templates import check_templates
 from ahalab.records.base import to_plain
 from ahalab.records.plan import ArmSpec, EvaluationSpec, Plan, ValidationSpec
 from ahalab.scoring.answers import Asked, score_answer
@@ -83,11 +84,12 @@ def resolve(plan: Plan) -> Plan:
     check_block(plan.lora, "peft", "lora")
     _check_evaluation(plan)
     check_backend(plan)
-    plan = replace(plan, evaluation=_with_floor(plan.evaluation))
+    plan = replace(plan, evaluation=_in_order(_with_floor(plan.evaluation)))
     validation = _resolve_validation(plan)
     grpo = _resolve_grpo(plan)
     _check_stop_on(plan)
     _check_answer_format(plan)
+    check_templates(plan)
     return replace(
         plan,
         task=resolve_task(plan.task),
@@ -317,6 +319,12 @@ def _with_floor(evaluation: EvaluationSpec) -> EvaluationSpec:
     if size is None or floor is not None:
         return evaluation
     return replace(evaluation, floor_batch_size=floor_size(size))
+
+
+def _in_order(evaluation: EvaluationSpec) -> EvaluationSpec:
+    if evaluation.templates is UNSET:
+        return evaluation
+    return replace(evaluation, templates=ordered(evaluation.templates))
 
 
 def floor_size(batch_size: int) -> int:

@@ -23,9 +23,11 @@ FILES = (
     ("diagnostics", "arms/ARM/seed-S/diagnostics.json"),
     (
         "answer",
-        "base/, arms/ARM/seed-S/, replay/: answers.jsonl, answers.protocol.json, floor.jsonl",
+        "base/, arms/ARM/seed-S/, templates/NAME/, replay/: answers.jsonl, "
+        "answers.protocol.json, floor.jsonl",
     ),
     ("weights", "base/tensors.json"),
+    ("templates", "templates/templates.json, analysis/templates.json, when the base was tried"),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
     (

@@ -84,6 +84,13 @@ class EndpointSpec(Record, frozen=True, kw_only=True):
     api_key_env: str | None = None  # environment variable that holds the key; never the key
 
 
+class TemplateSpec(Record, frozen=True, kw_only=True):
+    """Another way to put a question to the base, for `ahalab evaluate --templates`."""
+
+    template: str  # user message; {question} is replaced
+    system: str | None = None  # system message
+
+
 class EvaluationSpec(Record, frozen=True, kw_only=True):
     """How base and adapters answer the evaluation questions."""
 
@@ -100,6 +107,8 @@ class EvaluationSpec(Record, frozen=True, kw_only=True):
     # Absent where a plan does not choose, and not null; absent is transformers.
     backend: Literal["transformers", "vllm", "openai"] | UnsetType = UNSET
     endpoint: EndpointSpec | UnsetType = UNSET  # where the backend is openai
+    # Tried by `ahalab evaluate --templates` beside the task's own, by name; absent: a built-in set.
+    templates: dict[str, TemplateSpec] | UnsetType = UNSET
 
 
 class ValidationSpec(Record, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ from ahalab.report.tables import (
     ordered_arms,
     verdict_table,
 )
+from ahalab.report.templates_table import template_table
 from ahalab.report.wording import visible
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
@@ -102,6 +103,7 @@ def build_report(paths: StudyPaths, root: str) -> str:
         alarms=alarms(study),
         diagnostics=diagnostics_table(study),
         readings=reading_table(study.comparison),
+        templates=template_table(study),
         ablation=ablation_tables(study),
         browser=browser(study.changed, study.plan),
         facts=facts(study, root),

@@ -18,6 +18,7 @@ from ahalab.records.prompt import Selection
 from ahalab.records.replay import Replay
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
+from ahalab.records.templates import TemplateComparison
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 
@@ -51,6 +52,7 @@ class Study:
     protocol: Protocol | None  # the base's
     unequal: tuple[str, ...]  # answer sets made under another protocol than the comparison's
     replay: Replay | None = None  # None: nothing was generated again
+    templates: TemplateComparison | None = None  # None: not tried
 
 
 def read_study(paths: StudyPaths) -> Study:
@@ -69,6 +71,7 @@ def read_study(paths: StudyPaths) -> Study:
     ablation = _optional(paths.ablation, Ablation)
     selection = _optional(paths.prompt_report, Selection)
     replay = _optional(paths.replay, Replay)
+    templates = _optional(paths.template_comparison, TemplateComparison)
     for path, record in (
         (paths.comparison, comparison),
         (paths.changed, changed),
@@ -76,6 +79,7 @@ def read_study(paths: StudyPaths) -> Study:
         (paths.ablation, ablation),
         (paths.prompt_report, selection),
         (paths.replay, replay),
+        (paths.template_comparison, templates),
     ):
         if record is not None:
             _same_plan(path, record.plan_digest, plan_digest)
@@ -92,6 +96,7 @@ def read_study(paths: StudyPaths) -> Study:
         protocol=_optional(paths.base_answers().protocol, Protocol),
         unequal=_unequal(paths, plan, comparison.protocol_digest),
         replay=replay,
+        templates=templates,
     )
 
 

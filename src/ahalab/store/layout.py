@@ -121,6 +121,25 @@ class StudyPaths:
         """The base's answers under the second batch plan."""
         return AnswerPaths(self.root / "base/floor.jsonl", "base/floor")
 
+    @property
+    def template_set(self) -> Path:
+        """Which templates the base is tried under, and on which questions."""
+        return self.root / "templates" / "templates.json"
+
+    def template_prompts(self, name: str) -> Path:
+        """Return the prompts that one template makes of these questions."""
+        return self.root / "templates" / name / "prompts.jsonl"
+
+    def template_answers(self, name: str) -> AnswerPaths:
+        """Return the base's answers under one template."""
+        stem = f"templates/{name}/answers"
+        return AnswerPaths(self.root / f"{stem}.jsonl", stem)
+
+    @property
+    def template_comparison(self) -> Path:
+        """How far the template alone moves the base."""
+        return self.root / "analysis" / "templates.json"
+
     def partial(self, limit: int) -> StudyPaths:
         """Return where the answers of a partial evaluation lie: among the working files."""
         return StudyPaths(self.work / f"partial-{limit}")

@@ -13,6 +13,7 @@ from ahalab.plan.cells import BASE, Cell, answer_cells
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest, encode
 from ahalab.records.plan import Plan
+from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.verify.completions import (
@@ -68,14 +69,22 @@ class AnswerSet:
     replies: dict[Key, Reply]
     whole: bool
 
+    @property
+    def mean_tokens(self) -> float | None:
+        """Tokens per answer; None where an endpoint tells no token ids."""
+        counts = [reply.tokens for reply in self.replies.values()]
+        known = [count for count in counts if count is not None]
+        return sum(known) / len(known) if len(known) == len(counts) else None
+
 
 @dataclass(slots=True)
-class _Rows:
+class Rows:
     """One answer set while its rows are checked."""
 
     cell: Cell
     file: str
     plan: Plan
+    prompts: list[Prompt]  # that were asked, in order
     protocol: Protocol
     rows: list[tuple[int, Answer]]
 
@@ -115,15 +124,20 @@ def _check_set(
             tally.fail(study.relative(paths.protocol), None, "the protocol of the answers", "none")
         return None
     tally.passed()
-    rows = _Rows(cell, name, plan, protocol, list(study.rows(paths.answers, Answer)))
-    facts = journals.get(study.relative(paths.answers))
-    sealed = _sealed(study, journals, paths.answers)
+    prompts = [prompt for _, prompt in study.prompts("eval")]
+    rows = Rows(cell, name, plan, prompts, protocol, list(study.rows(paths.answers, Answer)))
+    return check_rows(study, rows, paths.name, journals.get(study.relative(paths.answers)))
+
+
+def check_rows(study: Study, rows: Rows, name: str, facts: JournalFacts | None) -> AnswerSet:
+    """Check the rows of an answer set against its prompts, its protocol and its journal."""
+    sealed = facts is not None and facts.state.seal is not None
     whole = _check_cover(study, rows, sealed)
     if facts is not None:
         _check_batches(study, rows, facts)
-    _check_rows(study, rows)
+    _check_each(study, rows)
     replies = {(row.prompt_id, row.sample): _reply(row) for _, row in rows.rows}
-    return AnswerSet(paths.name, replies, whole and sealed)
+    return AnswerSet(name, replies, whole and sealed)
 
 
 def _sealed(study: Study, journals: Mapping[str, JournalFacts], rows: Path) -> bool:
@@ -144,10 +158,10 @@ def _reply(row: Answer) -> Reply:
     )
 
 
-def _check_cover(study: Study, answers: _Rows, sealed: bool) -> bool:
+def _check_cover(study: Study, answers: Rows, sealed: bool) -> bool:
     """Compare keys and their order with the batch plan; say whether all are there."""
     ledger, samples = study.ledger, answers.plan.evaluation.samples
-    prompts = [prompt for _, prompt in study.prompts("eval")]
+    prompts = answers.prompts
     order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
     planned = [(prompts[i].prompt_id, sample) for i in order for sample in range(samples)]
     wanted, seen = set(planned), set()
@@ -176,7 +190,7 @@ def _check_cover(study: Study, answers: _Rows, sealed: bool) -> bool:
     return wanted <= seen and len(answers.rows) == len(planned)
 
 
-def _check_batches(study: Study, answers: _Rows, facts: JournalFacts) -> None:
+def _check_batches(study: Study, answers: Rows, facts: JournalFacts) -> None:
     """Compare the committed batches with the protocol's batch size."""
     size, batches = answers.protocol.batch_size, facts.state.batches
     for batch in batches:
@@ -192,11 +206,11 @@ def _check_batches(study: Study, answers: _Rows, facts: JournalFacts) -> None:
             )
 
 
-def _check_rows(study: Study, answers: _Rows) -> None:
+def _check_each(study: Study, answers: Rows) -> None:
     ledger, name = study.ledger, answers.file
     protocol, version = digest(answers.protocol), answers.protocol.scorer_version
     side = "base" if answers.cell.arm is None else "adapter"
-    prompts = {p.prompt_id: p for _, p in study.prompts("eval")}
+    prompts = {p.prompt_id: p for p in answers.prompts}
     generation, would_change = answers.protocol.generation, 0
     limit = generation.get("max_new_tokens", generation.get("max_tokens"))
     ends, told = generation.get("eos_token_id"), tells_ids(answers.plan)

@@ -9,6 +9,7 @@ from ahalab.records.base import Record
 from ahalab.records.comparison import Ablation, Comparison
 from ahalab.records.manifest import Claims
 from ahalab.records.replay import Replay
+from ahalab.records.templates import TemplateComparison
 from ahalab.verify.reading import Study, close
 
 FILE = "claims.json"
@@ -32,8 +33,19 @@ REPLAY = (
     "n", "equal", "strict_gained", "strict_lost", "lenient_gained", "lenient_lost", "verdicts",
     "conclusion",
 )  # fmt: skip
+TEMPLATE = ("n", "strict_accuracy", "lenient_accuracy", "mean_tokens")
+RANGE = (
+    "worst_accuracy", "best_accuracy", "own_accuracy", "spread_points", "lead_points", "verdict",
+    "sentence",
+)  # fmt: skip
 UNITS = {
     "conclusion": "text",
+    "strict_accuracy": "fraction",
+    "lenient_accuracy": "fraction",
+    "worst_accuracy": "fraction",
+    "best_accuracy": "fraction",
+    "own_accuracy": "fraction",
+    "mean_tokens": "tokens",
     "accuracy": "fraction",
     "reference_accuracy": "fraction",
     "p_value": "probability",
@@ -48,6 +60,8 @@ METHODS = {
     "floor": ("against itself",),
     "replay": ("against itself generated again",),
     "exception": ("by exception",),
+    "template": ("under one template",),
+    "templates": ("paired by question", "Bonferroni"),
     "ablation": ("mean and standard deviation over seeds",),
 }
 """Words that a claim's method must hold, by the first part of its id."""
@@ -69,6 +83,7 @@ def check_claims(
     comparison: Comparison | None,
     ablation: Ablation | None,
     replay: Replay | None,
+    templates: TemplateComparison | None = None,
 ) -> Claims | None:
     """Check claims.json; return it when it could be read."""
     path, tally = study.paths.claims, study.ledger["claims"]
@@ -79,6 +94,7 @@ def check_claims(
         study.match_plan(path, found.plan_digest)
         expected = dict(_expected(comparison, ablation))
         expected |= dict(_expected_replay(replay)) | dict(_expected_exceptions(comparison))
+        expected |= dict(_expected_templates(templates))
         _compare(study, found, expected)
     study.ledger.close(("claims",))
     return found
@@ -145,6 +161,20 @@ def _expected_exceptions(comparison: Comparison) -> Iterator[tuple[str, _Expecte
     for name, answers in sets.items():
         files = frozenset(f"{one}.protocol.json" for one in ("base/answers", *answers))
         yield f"exception.{name}", _Expected(len(answers), "answer sets", files)
+
+
+def _expected_templates(found: TemplateComparison | None) -> Iterator[tuple[str, _Expected]]:
+    if found is None:
+        return
+    answers = {t.name: f"templates/{t.name}/answers.jsonl" for t in found.templates}
+    for template in found.templates:
+        own = frozenset({answers[template.name]})
+        yield from _fields(f"template.{template.name}", template, TEMPLATE, own)
+    for one in found.ranges:
+        stem, every = f"templates.{one.metric}", frozenset(answers.values())
+        yield from _fields(stem, one, RANGE, every)
+        yield from _bounds(f"{stem}.spread", one.spread_interval_points, every)
+        yield from _bounds(f"{stem}.lead", one.lead_interval_points, every)
 
 
 def _fields(

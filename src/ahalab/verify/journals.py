@@ -26,9 +26,10 @@ ROWS = {
     "steps": "step/1",
     "timings": "timing/1",
     "validation": "validation/1",
+    "prompts": "prompt/1",  # of a template
 }
 RESCORED = re.compile(r"^rescored/scorer-[^/]+/")
-NAMED_BY_FILE = ("answers", "floor")  # the others are named by their folder
+NAMED_BY_FILE = ("answers", "floor", "prompts")  # the others are named by their folder
 
 
 @dataclass(slots=True)

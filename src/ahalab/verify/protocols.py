@@ -111,13 +111,13 @@ def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, ce
         "task": scoring_task(plan.task),
         "dtype": plan.model.dtype,
         "backend": backend_name(plan),
-        "device": _device(plan),
+        "device": device_of(plan),
         "cells_per_batch": evaluation.cells_per_batch,
         "limit": None,
         "seed": answer_seed(plan, cell),
         "samples": evaluation.samples,
     }
-    generation = _generation(plan)
+    generation = generation_of(plan)
     size = evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size
     if size is not None:  # else chosen by memory, and one for all but the floor
         expected["batch_size"] = size
@@ -138,7 +138,7 @@ def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, ce
     )
 
 
-def _device(plan: Plan) -> str:
+def device_of(plan: Plan) -> str:
     """Return where a backend generates."""
     return {
         "transformers": f"{plan.model.device}, {plan.model.threads} threads",
@@ -147,7 +147,7 @@ def _device(plan: Plan) -> str:
     }[backend_name(plan)]
 
 
-def _generation(plan: Plan) -> dict[str, Any]:
+def generation_of(plan: Plan) -> dict[str, Any]:
     """Return what a protocol's generation fields must be, as the plan's backend names them."""
     evaluation, endpoint = plan.evaluation, plan.evaluation.endpoint
     sampled = evaluation.temperature > 0

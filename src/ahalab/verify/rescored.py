@@ -8,17 +8,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ahalab.plan.cells import FLOOR, Cell, answer_cells
+from ahalab.plan.cells import FLOOR, answer_cells
+from ahalab.plan.schedule import prompts_asked
+from ahalab.plan.templates import NAME
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import digest, to_plain
 from ahalab.records.plan import Plan
+from ahalab.records.templates import TemplateSet
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.store.layout import AnswerPaths
 from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path, sealed_path
 from ahalab.verify.completions import Placed, check_grade
 from ahalab.verify.exceptions import answer_paths
-from ahalab.verify.protocols import protocol_of
 from ahalab.verify.reading import Study, differences
 
 FOLDER = "scorer-"
@@ -33,28 +35,37 @@ def check_rescored(study: Study) -> None:
     folders = sorted(path for path in root.glob(f"{FOLDER}*") if path.is_dir())
     _check_files(study, plan, folders)
     for folder in folders:
-        for under in ("", "replay/"):
-            for cell in answer_cells(plan):
-                if not (under and cell == FLOOR):
-                    _check_set(study, folder, cell, under)
+        for live in _live(study, plan):
+            _check_set(study, folder, live)
     if not folders:
         tally.passed()
         tally.note("never rescored")
     study.ledger.close(("rescored",))
 
 
-def _kept(study: Study, folder: Path, cell: Cell, under: str) -> AnswerPaths:
-    name = answer_paths(study.paths, cell, under).name
-    return AnswerPaths(folder / f"{name}.jsonl", name)
+def _live(study: Study, plan: Plan) -> list[AnswerPaths]:
+    """Return every answer set that a rescore replaces."""
+    sets = [
+        answer_paths(study.paths, cell, under)
+        for under in ("", "replay/")
+        for cell in answer_cells(plan)
+        if not (under and cell == FLOOR)
+    ]
+    tried = study.record(study.paths.template_set, TemplateSet)
+    named = [t.name for t in tried.templates if NAME.fullmatch(t.name)] if tried else []
+    return sets + [study.paths.template_answers(name) for name in named]
+
+
+def _kept(folder: Path, live: AnswerPaths) -> AnswerPaths:
+    return AnswerPaths(folder / f"{live.name}.jsonl", live.name)
 
 
 def _check_files(study: Study, plan: Plan, folders: Sequence[Path]) -> None:
     """Refuse files that belong to no answer set of the plan."""
     known: set[Path] = set()
     for folder in folders:
-        for under in ("", "replay/"):
-            for cell in answer_cells(plan):
-                known.update(_files(_kept(study, folder, cell, under)))
+        for live in _live(study, plan):
+            known.update(_files(_kept(folder, live)))
     for _, path, _ in files_below(study.paths.rescored):
         if path not in known:
             place = study.relative(path)
@@ -66,12 +77,12 @@ def _files(kept: AnswerPaths) -> tuple[Path, ...]:
     return kept.protocol, journal_path(rows), rows, sealed_path(rows)
 
 
-def _check_set(study: Study, folder: Path, cell: Cell, under: str) -> None:
+def _check_set(study: Study, folder: Path, live: AnswerPaths) -> None:
     """Compare a kept set with the one that stands now: only the scorer may differ."""
-    tally, kept = study.ledger["rescored"], _kept(study, folder, cell, under)
+    tally, kept = study.ledger["rescored"], _kept(folder, live)
     if not any(path.is_file() for path in _files(kept)):
         return  # generated after the rescore, or not planned to be
-    now = protocol_of(study, cell, under)
+    now = study.record(live.protocol, Protocol)
     protocol = study.record(kept.protocol, Protocol)
     name = study.relative(kept.protocol)
     if protocol is None or now is None:
@@ -82,12 +93,13 @@ def _check_set(study: Study, folder: Path, cell: Cell, under: str) -> None:
     expected = replace(now, scorer_version=protocol.scorer_version)
     for field, ours, theirs in differences(to_plain(expected), to_plain(protocol), 0.0):
         tally.fail(name, None, f"{field} as in today's protocol: {ours}", theirs)
-    _check_rows(study, kept, answer_paths(study.paths, cell, under), protocol)
+    _check_rows(study, kept, live, protocol)
 
 
 def _check_rows(study: Study, kept: AnswerPaths, live: AnswerPaths, protocol: Protocol) -> None:
     tally, made_under = study.ledger["rescored"], digest(protocol)
-    prompts = {p.prompt_id: p for _, p in study.prompts("eval")}
+    splits = prompts_asked(study.plan) if study.plan else ()
+    prompts = {p.prompt_id: p for split in splits for _, p in study.prompts(split)}
     name = study.stored_name(kept.answers)
     pairs = zip_longest(study.rows(kept.answers, Answer), study.rows(live.answers, Answer))
     for old, new in pairs:

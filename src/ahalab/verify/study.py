@@ -22,6 +22,7 @@ from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs
+from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
 
 
@@ -59,6 +60,7 @@ def verify_study(
     journals = check_journals(study)
     check_prompts(study)
     check_runs(study, journals, end_ids_of(study))
+    templates = check_templates(study, journals)
     check_protocols(study)
     check_rescored(study)
     answers, again = check_answers(study, journals)
@@ -68,7 +70,7 @@ def verify_study(
     check_changed(study, outcomes)
     ablation = check_ablation(study, outcomes)
     replay = check_replay(study, outcomes, again)
-    check_report(study, check_claims(study, comparison, ablation, replay))
+    check_report(study, check_claims(study, comparison, ablation, replay, templates))
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )

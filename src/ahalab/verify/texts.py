@@ -30,6 +30,19 @@ class Decoder:
             return None
         return decoded
 
+    def holds(self, ids: Sequence[int], text: str) -> bool:
+        """Say whether token ids, shape (T,), hold a text, but for white space.
+
+        The text goes through the tokenizer first: some write it otherwise, as in lower case.
+        """
+        own = self.text(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        held = self.text(ids)
+        return own is not None and held is not None and _bare(own) in _bare(held)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
+
 
 def decoder_for(plan: Plan, tokenizer_digest: str) -> Decoder | None:
     """Return a decoder when a tokenizer of the recorded digest is at hand, or None.

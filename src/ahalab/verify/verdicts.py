@@ -121,7 +121,7 @@ def _check_rates(study: Study, comparison: Comparison, outcomes: Outcomes) -> No
             tally.expect(
                 FILE, None, f"{name}: {metric} outcomes", _counts(answers, metric), dict(counts)
             )
-        tokens = _mean_tokens(answers)
+        tokens = answers.mean_tokens
         if close(tokens, rate.mean_tokens, P_TOLERANCE):
             tally.passed()
         else:
@@ -155,12 +155,6 @@ def _right(answers: AnswerSet, metric: Metric) -> list[tuple[int, int]]:
         found[0] += getattr(reply, metric) == "correct"
         found[1] += 1
     return [(right, given) for right, given in counts.values()]
-
-
-def _mean_tokens(answers: AnswerSet) -> float | None:
-    counts = [reply.tokens for reply in answers.replies.values()]
-    known = [count for count in counts if count is not None]
-    return sum(known) / len(known) if len(known) == len(counts) else None
 
 
 def _counts(answers: AnswerSet, metric: str) -> dict[str, int]:
@@ -217,7 +211,7 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
         bounds = score_interval(gained, lost, len(base), analysis.confidence)
     else:
         spread = adapter.mean(axis=1) - base.mean(axis=1)
-        bounds, p_value = _clustered(spread, outcomes.clusters, analysis.confidence)
+        bounds, p_value = paired_bounds(spread, outcomes.clusters, analysis.confidence)
     margin = analysis.margin_points / 100
     return {
         "n": len(base),
@@ -234,7 +228,7 @@ def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> 
     }
 
 
-def _clustered(
+def paired_bounds(
     spread: FloatArray, clusters: list[str], confidence: float
 ) -> tuple[tuple[float, float], float | None]:
     """Return interval and p where a question occurs twice or has several answers.

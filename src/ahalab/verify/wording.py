@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 
 from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparison, NoiseFloor
+from ahalab.records.templates import TemplateComparison, TemplateRange
 from ahalab.verify.reading import Study
 
 FILE = "analysis/comparison.json"
+TEMPLATES = "analysis/templates.json"
 MINUS = "\N{MINUS SIGN}"
 _FIGURE = re.compile(rf"[+{MINUS}-]?(?:\d+(?:\.\d+)?|\.\d+)")
 ARM_WORDS = {
@@ -22,6 +24,12 @@ ADAPTER_WORDS = {
     "worse": "is worse than",
     "equivalent": "is as good",
     "no evidence": "no evidence of a change",
+}
+
+TEMPLATE_WORDS = {
+    "own is best": "the best of them",
+    "better exists": "a straw man",
+    "no evidence": "no evidence that another is better",
 }
 
 
@@ -96,12 +104,45 @@ def check_floor_sentence(study: Study, found: NoiseFloor) -> None:
     _check(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
 
 
+def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateComparison) -> None:
+    """Check the sentence on how far the template moves the base under one reading."""
+    spread, lead = found.spread_interval_points, found.lead_interval_points
+    own = f"{100 * found.own_accuracy:.1f}"
+    counts = [str(whole.questions), str(len(whole.templates))]
+    others = str(len(whole.templates) - 1)
+    figures, words = [own, *counts], {"own is best": "does not move the base"}
+    if spread is not None:
+        accuracies = (found.worst_accuracy, found.best_accuracy, found.spread_points / 100)
+        figures += [f"{100 * value:.1f}" for value in accuracies] + [*_span(spread), *_span(lead)]
+        figures += [] if lead is None else [f"{found.lead_points:.1f}", others]
+        words = TEMPLATE_WORDS
+    text = found.sentence
+    for name in (found.worst, found.best):
+        if spread is not None and f"({name})" not in text:
+            study.ledger["stat.sentence"].fail(TEMPLATES, None, f"the template ({name})", text)
+        text = text.replace(f"({name})", "")
+    moves = spread is not None and spread[0] > 0
+    chance = spread is not None and spread[0] <= 0
+    for word, wanted in (
+        ("The protocol alone moves the base", moves),
+        ("no evidence that the protocol alone moves it", chance),
+        (found.metric, True),
+    ):
+        if (word in text) != wanted:
+            what = f"{found.metric}: {'' if wanted else 'no '}{word!r} in its sentence"
+            study.ledger["stat.sentence"].fail(TEMPLATES, None, what, text)
+    optional = [f"{100 * whole.confidence:.4g}"]
+    said = (text, found.verdict)
+    _check(study, found.metric, said, (figures, optional), words, TEMPLATES)
+
+
 def _check(
     study: Study,
     place: str,
     said: tuple[str, str],
     figures: tuple[Iterable[str], Iterable[str]],
     words: dict[str, str],
+    file: str = FILE,
 ) -> None:
     """Check that a sentence holds the needed figures, known ones only, and its verdict's words."""
     text, verdict = said
@@ -109,9 +150,9 @@ def _check(
     found = set(_FIGURE.findall(text))
     tally = study.ledger["stat.sentence"]
     for figure in sorted(needed - found):
-        tally.fail(FILE, None, f"{place}: the figure {figure} in its sentence", text)
+        tally.fail(file, None, f"{place}: the figure {figure} in its sentence", text)
     for figure in sorted(found - needed - optional):
-        tally.fail(FILE, None, f"{place}: only figures of the comparison", f"{figure} in: {text}")
+        tally.fail(file, None, f"{place}: only figures of the comparison", f"{figure} in: {text}")
     if verdict in words and words[verdict] not in text:
-        tally.fail(FILE, None, f"{place}: {words[verdict]!r} for the verdict {verdict}", text)
+        tally.fail(file, None, f"{place}: {words[verdict]!r} for the verdict {verdict}", text)
     tally.passed()
