@@ -107,7 +107,7 @@ def test_a_plans_own_template_and_system_message_are_always_among_them(text: str
         ("{'..': {template: '{question}!'}}", "expected a name of 1 to 32 characters"),
         ("{a: {template: '{question}'}}", "evaluation.templates.a: expected another template than that of task.template"),
         ("{a: {template: '{question}!'}, b: {template: '{question}!'}}", "evaluation.templates.b: expected another template than that of a."),
-        ("{a: {template: '{question}!', sytem: x}}", "unknown key `sytem` in evaluation. Did you mean `system`?"),
+        ("{a: {template: '{question}!', sytem: x}}", "unknown key `sytem` in evaluation.templates. Did you mean `system`?"),
         ("{a: {system: x}}", "the key `template` is missing"),
         ("{a: '{question}!'}", "evaluation.templates"),
     ],
