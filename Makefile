@@ -4,7 +4,7 @@ OUT ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-compat venv check fields organism clean
+.PHONY: run test test-compat simulate venv check fields organism clean
 
 run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
@@ -27,6 +27,10 @@ check: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Studies without a true effect, by the thousand: the tables in docs/statistics.md (some minutes).
+simulate: venv
+	$(BIN)/python -m benchmarks.simulate --write docs/statistics.md
 
 # The field tables of TRL and PEFT, from the versions installed.
 fields: venv

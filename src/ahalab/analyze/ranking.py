@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ahalab.analyze.adapters import METRICS
-from ahalab.analyze.answers import StudyAnswers
+from ahalab.analyze.answers import FloatArray, StudyAnswers
 from ahalab.analyze.arms import differences_SN
+from ahalab.analyze.protocols import require_comparable
+from ahalab.errors import InputError
 from ahalab.records.comparison import ComponentEffect, RankedArm
 from ahalab.records.terms import Metric
 from ahalab.scoring.arms import resolve_arm
@@ -18,12 +20,47 @@ RANKING_SEED = 0  # of the resamples: the same answers give the same ranking
 
 def rank(study: StudyAnswers) -> tuple[RankedArm, ...]:
     """Rank the arms by their change on the plan's primary metric, best first."""
-    analysis = study.plan.analysis
-    base = study.correct(study.base, analysis.primary)
+    return _rank(changes_by_arm(study, study.plan.analysis.primary), study)
+
+
+def rank_stages(stages: Mapping[str, StudyAnswers]) -> tuple[RankedArm, ...]:
+    """Rank the arms of several studies together, each as `study:arm`, best first.
+
+    Args:
+        stages: Studies by name.
+
+    Raises:
+        ProtocolError: Their answers were made under protocols that differ in more than the plan.
+        InputError: Their plans decide by different metrics.
+    """
+    (first, measure), *others = stages.items()
+    primary = measure.plan.analysis.primary
+    for name, study in others:
+        if study.plan.analysis.primary != primary:
+            raise InputError(
+                f"{name}: expected {primary} as the primary metric, as {first} has it, found "
+                f"{study.plan.analysis.primary}. Rank them apart."
+            )
+        require_comparable(measure.base, study.base, ("plan_digest",))
+    changes = {
+        f"{name}:{arm}": change
+        for name, study in stages.items()
+        for arm, change in changes_by_arm(study, primary).items()
+    }
+    return _rank(changes, measure)
+
+
+def changes_by_arm(study: StudyAnswers, metric: Metric) -> dict[str, FloatArray]:
+    """Return adapter minus base by seed and question, (S, N), for every arm with answers."""
+    base = study.correct(study.base, metric)
     arms = [arm.name for arm in study.plan.arms if study.seeds_of(arm.name)]
-    changes = [differences_SN(study, arm, analysis.primary, base) for arm in arms]
+    return {arm: differences_SN(study, arm, metric, base) for arm in arms}
+
+
+def _rank(changes: Mapping[str, FloatArray], study: StudyAnswers) -> tuple[RankedArm, ...]:
+    confidence = study.plan.analysis.confidence
     ranked = rank_arms(
-        changes, RANKING_SEED, clusters=study.clusters, confidence=analysis.confidence
+        list(changes.values()), RANKING_SEED, clusters=study.clusters, confidence=confidence
     )
     found = [
         RankedArm(
@@ -32,10 +69,9 @@ def rank(study: StudyAnswers) -> tuple[RankedArm, ...]:
             rank_low=place.rank_low,
             rank_high=place.rank_high,
         )
-        for arm, place in zip(arms, ranked, strict=True)
+        for arm, place in zip(changes, ranked, strict=True)
     ]
-    means = {arm: float(change.mean()) for arm, change in zip(arms, changes, strict=True)}
-    return tuple(sorted(found, key=lambda place: -means[place.arm]))
+    return tuple(sorted(found, key=lambda place: -float(changes[place.arm].mean())))
 
 
 def component_effects(study: StudyAnswers) -> tuple[ComponentEffect, ...]:

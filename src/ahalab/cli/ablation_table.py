@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
@@ -12,7 +14,7 @@ from ahalab.cli.output import (
     results_table,
     short_probability,
 )
-from ahalab.records.comparison import Ablation
+from ahalab.records.comparison import Ablation, RankedArm, StagedAblation
 
 ABLATION_KEY = (
     "reward: in training, first to last fifth. own score: what the arm itself would pay for the "
@@ -64,7 +66,7 @@ def print_ablation(ablation: Ablation) -> None:
     console.print()
     console.print(over)
     console.print(Text(f"\n{ABLATION_KEY}"))
-    _print_ranking(console, ablation)
+    _print_ranking(console, ablation.ranking)
     _print_components(console, ablation)
     for cell in ablation.cells:
         if cell.alarms:
@@ -77,10 +79,24 @@ def print_ablation(ablation: Ablation) -> None:
             )
 
 
-def _print_ranking(console: Console, ablation: Ablation) -> None:
+def print_stages(stages: StagedAblation) -> None:
+    """Print the ablation of each study, then all arms ranked together, or why they are not."""
+    console = results_console()
+    for stage in stages.stages:
+        console.print(Text(f"{harmless(stage.study)}\n", style="bold"))
+        print_ablation(stage.ablation)
+        console.print()
+    if stages.ranking is None:
+        console.print(Text(f"Not ranked together. {harmless(stages.not_comparable or '')}"))
+        return
+    console.print(Text("All studies together", style="bold"))
+    _print_ranking(console, stages.ranking)
+
+
+def _print_ranking(console: Console, ranking: Sequence[RankedArm]) -> None:
     """Print where each arm stands, and how sure that is."""
     table = results_table(("ranking",), ("best in", "rank"))
-    for place in ablation.ranking:
+    for place in ranking:
         low, high = place.rank_low, place.rank_high
         ranks = str(low) if low == high else f"{low} to {high}"
         table.add_row(place.arm, f"{100 * place.best_fraction:.1f} %", ranks)

@@ -49,22 +49,32 @@ def analyze(
 
 
 def ablate(
-    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+    study: Annotated[
+        list[Path],
+        typer.Argument(help="Study plans, or results folders; several are ranked together."),
+    ],
+    out: OutOption = RESULTS,
+    output: FormatOption = Format.text,
 ) -> None:
     """Summarise arms x seeds: own reward beside accuracy."""
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.analyze.protocols import recorded_exceptions
-    from ahalab.cli.ablation_table import print_ablation
+    from ahalab.analyze.stages import staged
+    from ahalab.cli.ablation_table import print_ablation, print_stages
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
 
-    plan, paths = open_study(study, out)
-    _, ablation = analyze_study(plan, paths, recorded_exceptions(paths))
-    if output is Format.json:
-        typer.echo(encode(ablation).decode())
+    opened = [open_study(one, out) for one in study]
+    found = [analyze_study(plan, paths, recorded_exceptions(paths))[1] for plan, paths in opened]
+    for _, paths in opened:
+        tell_unsealed(paths)
+    if len(opened) > 1:
+        stages = staged(opened, found)
+        typer.echo(encode(stages).decode()) if output is Format.json else print_stages(stages)
+    elif output is Format.json:
+        typer.echo(encode(found[0]).decode())
     else:
-        print_ablation(ablation)
-    tell_unsealed(paths)
+        print_ablation(found[0])
 
 
 def diagnose(

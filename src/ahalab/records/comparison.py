@@ -219,3 +219,19 @@ class Ablation(Record, frozen=True, kw_only=True):
     arms: tuple[AblationArm, ...]
     ranking: tuple[RankedArm, ...]  # best first
     components: tuple[ComponentEffect, ...]
+
+
+class AblationStage(Record, frozen=True, kw_only=True):
+    """One study among several that are summarised together."""
+
+    study: str  # as it was named
+    ablation: Ablation
+
+
+class StagedAblation(Record, frozen=True, kw_only=True):
+    """Several studies in one table: printed by `ahalab ablate`, part of none of them."""
+
+    schema: Literal["ahalab.stages/1"] = "ahalab.stages/1"
+    stages: tuple[AblationStage, ...]
+    ranking: tuple[RankedArm, ...] | None  # over all arms, as `study:arm`; None: not comparable
+    not_comparable: str | None  # why the arms of different studies are not ranked together
