@@ -240,6 +240,27 @@ def test_changed_responses_say_what_stood_in_the_way(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert changed[0].base_completion == "The answer is 7."
     assert (changed[0].base_outcome, changed[0].adapter_outcome) == ("unparsed", "correct")
+    assert (changed[0].base_rule, changed[0].adapter_rule) == ("statement", "hashes")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ((1, 2, 3), (1, 2, 4), 2),
+        ((1, 2, 3), (9, 2, 3), 0),
+        ((1, 2), (1, 2, 3), 2),
+        ((1, 2, 3), (), 0),
+        ((1, 2, 3), (1, 2, 3), None),
+        (None, (1, 2), None),
+    ],
+)
+def test_two_completions_part_at_their_first_different_token(
+    ours: tuple[int, ...] | None, theirs: tuple[int, ...], expected: int | None
+) -> None:
+    from ahalab.analyze.changed import parted_at
+
+    assert parted_at(ours, theirs) == expected
+    assert parted_at(theirs, ours) == expected
 
 
 # What must not be compared.

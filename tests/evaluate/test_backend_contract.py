@@ -16,7 +16,7 @@ from ahalab.plan.load import parse_plan
 from ahalab.records.plan import Plan
 from ahalab.store.models import organism_folder
 from ahalab.tasks.prepare import read_prompts
-from ahalab.verify.protocols import DECODERS, _device, _generation, tells_ids
+from ahalab.verify.protocols import DECODERS, device_of, generation_of, tells_ids
 from lab import PLAN, Trained
 
 pytestmark = pytest.mark.train
@@ -66,8 +66,8 @@ def test_its_facts_are_what_the_verifier_expects_of_the_plan(made: tuple[Plan, B
     facts = backend.facts
     assert facts.name == backend_name(plan)
     assert facts.decoder in DECODERS[facts.name]
-    assert facts.device == _device(plan)
-    assert facts.generation.items() >= _generation(plan).items()
+    assert facts.device == device_of(plan)
+    assert facts.generation.items() >= generation_of(plan).items()
     assert facts.generation["eos_token_id"] == [1]
     assert all(isinstance(value, str) for value in facts.versions.values())
 

@@ -383,7 +383,8 @@ def _changed(arm: str, seed: int, metric: Metric, number: int, *, won: bool) -> 
         metric=metric, change="gained" if won else "lost", kind="arithmetic", question=question,
         gold=str(value), base_completion=base, adapter_completion=adapter, base_extracted=None if
         won else str(value), adapter_extracted=str(value) if won else None, base_outcome="wrong" if
-        won else "correct", adapter_outcome="correct" if won else "unparsed",
+        won else "correct", adapter_outcome="correct" if won else "unparsed", base_rule="hashes",
+        adapter_rule="hashes", parted_at=3,
     )  # fmt: skip
 
 

@@ -135,6 +135,24 @@ ANALYSIS = [
         CHANGED,
     ),
     Mutation(
+        "the rule of a changed answer of the base is edited",
+        record(CHANGED, "changed", 0, "base_rule", to="guess"),
+        "changed",
+        CHANGED,
+    ),
+    Mutation(
+        "the rule of a changed answer of an adapter is edited",
+        record(CHANGED, "changed", 0, "adapter_rule", to="guess"),
+        "changed",
+        CHANGED,
+    ),
+    Mutation(
+        "the place where two answers part is edited",
+        record(CHANGED, "changed", 0, "parted_at", to=lambda at: at + 1),
+        "changed",
+        CHANGED,
+    ),
+    Mutation(
         "a lost answer is called gained",
         record(CHANGED, "changed", 0, "change", to=lambda c: "lost" if c == "gained" else "gained"),
         "changed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import UNSET
@@ -59,7 +60,28 @@ def _changed(
         adapter_extracted=adapter.extracted,
         base_outcome=_outcome(base, metric),
         adapter_outcome=_outcome(adapter, metric),
+        base_rule=base.rule,
+        adapter_rule=adapter.rule,
+        parted_at=parted_at(base.completion_ids, adapter.completion_ids),
     )
+
+
+def parted_at(ours: Sequence[int] | None, theirs: Sequence[int] | None) -> int | None:
+    """Return how many tokens two completions share before they part.
+
+    Args:
+        ours: Token ids, shape (C,); None where an endpoint tells none.
+        theirs: Those of the other.
+
+    Returns:
+        None where either is unknown, or where they are the same.
+    """
+    if ours is None or theirs is None:
+        return None
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    shorter = min(len(ours), len(theirs))
+    end = None if len(ours) == len(theirs) else shorter
+    return next((at for at, (one, other) in pairs if one != other), end)
 
 
 def _kind(metric: Metric, wrong: Answer) -> Kind:

@@ -26,10 +26,15 @@ AllowOption = Annotated[
 def analyze(
     study: StudyArgument,
     allow: AllowOption = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Also write the changed responses there, outside the study."),
+    ] = None,
     out: OutOption = RESULTS,
     output: FormatOption = Format.text,
 ) -> None:
     """Compare paired answers: arms against base and control."""
+    from ahalab.analyze.changed_table import require_outside, write_changed_csv
     from ahalab.analyze.compare import analyze as analyze_study
     from ahalab.analyze.protocols import unused
     from ahalab.cli.output import print_verdicts, say
@@ -37,7 +42,11 @@ def analyze(
     from ahalab.records.base import encode
 
     plan, paths = open_study(study, out)
+    if csv is not None:
+        require_outside(csv, paths)
     comparison, _ = analyze_study(plan, paths, allow or ())
+    if csv is not None:
+        write_changed_csv(csv, paths)
     for name in unused(allow or (), comparison.allowed or ()):
         say(f"--allow {name}: nothing differs in it, so no exception is recorded.")
     if output is Format.json:

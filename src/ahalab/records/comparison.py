@@ -141,12 +141,15 @@ class ChangedAnswer(Record, frozen=True, kw_only=True):
     adapter_extracted: str | None
     base_outcome: Outcome
     adapter_outcome: Outcome
+    base_rule: str  # that took the answer, by the lenient reading
+    adapter_rule: str
+    parted_at: int | None  # tokens that both share before they part; None: ids unknown, or no part
 
 
 class ChangedResponses(Record, frozen=True, kw_only=True):
     """All gained and lost answers of a study."""
 
-    schema: Literal["ahalab.changed/1"] = "ahalab.changed/1"
+    schema: Literal["ahalab.changed/2"] = "ahalab.changed/2"
     plan_digest: str
     # Fields in which the protocols were allowed to differ; absent when none.
     allowed: tuple[str, ...] | UnsetType = UNSET

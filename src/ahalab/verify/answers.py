@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -45,7 +46,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What later checks need of one answer; token ids are kept as a hash only."""
+    """What later checks need of one answer."""
 
     completion: str
     finish: Finish
@@ -53,7 +54,8 @@ class Reply:
     strict: Outcome
     lenient: Outcome
     tokens: int | None  # None: an endpoint that tells no token ids
-    ids: int | None  # hash of the token ids
+    ids: bytes | None  # token ids, four bytes each
+    rule: str
     row: int  # hash of the whole row but for the digest of its protocol
 
     def outcome(self, metric: Metric) -> Outcome:
@@ -153,9 +155,18 @@ def _reply(row: Answer) -> Reply:
         strict=row.strict,
         lenient=row.lenient,
         tokens=None if row.completion_ids is None else len(row.completion_ids),
-        ids=None if row.completion_ids is None else hash(row.completion_ids),
+        ids=_packed(row.completion_ids) if row.completion_ids is not None else None,
+        rule=row.rule,
         row=hash(encode(replace(row, protocol=""))),
     )
+
+
+def _packed(ids: tuple[int, ...]) -> bytes | None:
+    """Return token ids as bytes, four each; None for numbers no token has, told by `tokens`."""
+    try:
+        return array("I", ids).tobytes()
+    except OverflowError:
+        return None
 
 
 def _check_cover(study: Study, answers: Rows, sealed: bool) -> bool:

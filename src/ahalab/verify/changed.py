@@ -83,7 +83,20 @@ def _fields(prompt: Prompt, metric: Metric, base: Reply, adapter: Reply) -> dict
         "adapter_extracted": adapter.extracted,
         "base_outcome": base.outcome(metric),
         "adapter_outcome": adapter.outcome(metric),
+        "base_rule": base.rule,
+        "adapter_rule": adapter.rule,
+        "parted_at": _parted_at(base.ids, adapter.ids),
     }
+
+
+def _parted_at(ours: bytes | None, theirs: bytes | None) -> int | None:
+    """Return the number of whole tokens, four bytes each, before two completions part."""
+    if ours is None or theirs is None or ours == theirs:
+        return None
+    at = 0
+    while ours[at : at + 4] == theirs[at : at + 4]:
+        at += 4
+    return at // 4
 
 
 def _kind(metric: Metric, failing: Reply) -> str:
