@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -277,6 +279,43 @@ def test_an_error_message_obeys_no_escape_sequence(call: Call, tmp_path: Path) -
     assert said.code == 2
     assert "^[[31m b" in said.line
     assert "\x1b" not in said.err
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT, errno.EMFILE]
+)
+def test_what_the_machine_refuses_is_one_line_wherever_a_stage_meets_it(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    from ahalab.analyze import compare
+
+    _, paths = write_study(tmp_path / "small", "CW", {("random", 0): "CC"})
+
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number), "/some/folder")
+
+    monkeypatch.setattr(compare, "analyze", refused)
+    said = call("analyze", paths.root)
+    assert said.code == 2
+    assert said.err.startswith(
+        f"ahalab: /some/folder: expected to read or write it, found: {os.strerror(number)}. "
+    )
+    assert said.err.count("\n") == 1
+
+
+def test_another_fault_of_the_system_is_a_bug_and_keeps_its_traceback(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ahalab.analyze import compare
+
+    _, paths = write_study(tmp_path / "small", "CW", {("random", 0): "CC"})
+
+    def lost(*_: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file", "/gone")
+
+    monkeypatch.setattr(compare, "analyze", lost)
+    with pytest.raises(FileNotFoundError):
+        call("analyze", paths.root)
 
 
 def test_an_interrupt_exits_130_and_says_how_to_resume(

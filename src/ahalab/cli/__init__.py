@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
-from ahalab.errors import AhaLabError
+from ahalab.errors import AhaLabError, InputError
+
+# What a machine refuses, wherever a stage meets it; every other OSError is a bug.
+REFUSALS = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE,
+    errno.ENFILE, errno.ENOTDIR, errno.ENAMETOOLONG,
+}  # fmt: skip
 
 
 def main() -> int:
     """Run the command line and return its exit code.
 
-    Expected errors become one line on stderr; an interrupt says how to resume; anything else is
-    a bug and keeps its traceback.
+    Expected errors, and what the machine refuses, become one line on stderr; an interrupt says how
+    to resume; anything else is a bug and keeps its traceback.
     """
     from ahalab.cli.app import run
 
     try:
         return run()
     except AhaLabError as error:
-        from ahalab.cli.output import harmless
-
-        told = harmless(str(error)).replace("\n", " ")  # a message may quote what a model wrote
-        sys.stderr.write(f"ahalab: {told}\n")
-        return error.exit_code
+        return _tell(error)
     except KeyboardInterrupt:
         sys.stderr.write(
             "ahalab: interrupted; what was committed is kept. The same command resumes.\n"
@@ -31,3 +34,22 @@ def main() -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe went away: nothing to tell anyone
         return 0
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        return _tell(
+            InputError(
+                f"{error.filename or 'this machine'}: expected to read or write it, found: "
+                f"{error.strerror}. Mend the folder, the disk or the permissions, then run the "
+                "same command to resume."
+            )
+        )
+
+
+def _tell(error: AhaLabError) -> int:
+    """Print an expected error on one line and return its exit code."""
+    from ahalab.cli.output import harmless
+
+    told = harmless(str(error)).replace("\n", " ")  # a message may quote what a model wrote
+    sys.stderr.write(f"ahalab: {told}\n")
+    return error.exit_code
