@@ -60,7 +60,9 @@ def analyze(
 def ablate(
     study: Annotated[
         list[Path],
-        typer.Argument(help="Study plans, or results folders; several are ranked together."),
+        typer.Argument(
+            help="Study plans, or results folders; several are ranked together.", metavar="STUDY..."
+        ),
     ],
     out: OutOption = RESULTS,
     output: FormatOption = Format.text,
