@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lab import environment
+from lab import PLAN, Answerer, environment, plan_of
 
 pytestmark = pytest.mark.train
 PLAIN_TRL = """
@@ -169,43 +170,41 @@ def test_trap_2_a_resume_inside_a_generation_window_is_another_run(tmp_path: Pat
     assert (whole / weights).read_bytes() != (again / weights).read_bytes()
 
 
-def test_trap_6_greedy_generation_takes_up_the_models_own_configuration() -> None:
+def test_trap_6_greedy_generation_takes_up_the_models_own_configuration(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="pip install 'ahalab[train]'")
     from transformers import AutoModelForCausalLM
 
-    from ahalab.evaluate.backends.transformers import Generator
     from ahalab.store.models import organism_folder
+    from ahalab.tasks.library_loop import generate_whole
 
-    def answers(penalty: float | None) -> list[int]:
-        model = AutoModelForCausalLM.from_pretrained(organism_folder())
+    asked = tuple(range(5, 15))
+
+    def configured(penalty: float | None) -> Path:
+        folder = Path(shutil.copytree(organism_folder(), tmp_path / f"model-{penalty}"))
+        path = folder / "generation_config.json"
+        own = json.loads(path.read_bytes())
         if penalty is not None:
-            model.generation_config.repetition_penalty = penalty
-        ids = torch.tensor([list(range(5, 15))])
-        found = model.generate(
+            path.write_text(json.dumps({**own, "repetition_penalty": penalty}))
+        return folder
+
+    plain, penalised = configured(None), configured(9.0)
+
+    def answers(folder: Path) -> list[int]:
+        ids = torch.tensor([asked])
+        found = AutoModelForCausalLM.from_pretrained(folder).generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False,
             max_new_tokens=30, min_new_tokens=30, pad_token_id=0,
         )  # fmt: skip
         return list(found[0].tolist())
 
-    assert answers(None) != answers(9.0)
+    assert answers(plain) != answers(penalised)
 
-    def ours(penalty: float | None) -> tuple[int, ...]:
-        model = AutoModelForCausalLM.from_pretrained(organism_folder())
-        if penalty is not None:
-            model.generation_config.repetition_penalty = penalty
-        fields = {
-            "do_sample": False, "max_new_tokens": 30, "repetition_penalty": 1.0,
-            "eos_token_id": [1], "pad_token_id": 0,
-        }  # fmt: skip
-        (found,) = Generator(model, _Spelling(), fields, 1).generate([tuple(range(5, 15))], 0)
-        return found.ids
+    def ours(folder: Path) -> tuple[object, list[list[int]]]:
+        backend = (answerer := Answerer(plan_of(PLAN), folder)).backend
+        whole = generate_whole(backend.model, [asked], backend.generation)
+        return answerer.generate([asked], 0), whole
 
-    assert ours(None) == ours(9.0)
-
-
-class _Spelling:
-    def decode(self, ids: list[int], **_: object) -> str:
-        return " ".join(map(str, ids))
+    assert ours(plain) == ours(penalised)
 
 
 def test_trap_12_in_groups_of_two_every_gap_is_the_same_advantage(tmp_path: Path) -> None:
