@@ -78,6 +78,38 @@ def test_finished_rows_leave_the_batch(
     assert sum(rows) >= sum(length - 1 for length in lengths)
 
 
+@pytest.mark.parametrize("room", [1, 3, 64])
+def test_a_cache_that_outgrows_its_room_changes_no_token(
+    greedy: Answerer,
+    prompts: list[tuple[int, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    room: int,
+) -> None:
+    from ahalab.evaluate.backends import decoding
+
+    monkeypatch.setattr(decoding, "ROOM", room)
+    greedy.use_base()
+    assert [c.ids for c in greedy.generate(prompts, 0)] == by_the_library(greedy, prompts)
+
+
+def test_a_new_token_is_written_in_place_and_rows_that_left_take_nothing_along() -> None:
+    from ahalab.evaluate.backends.decoding import RoomyLayer
+
+    layer = RoomyLayer()
+    first = torch.arange(24.0).reshape(2, 1, 3, 4)  # (B, H, T, D)
+    layer.update(first, -first)
+    place = layer.keys.data_ptr()
+    token = torch.full((2, 1, 1, 4), 7.0)
+    keys, values = layer.update(token, token)
+    assert keys.data_ptr() == place
+    assert keys.equal(torch.cat([first, token], dim=-2))
+    assert values.equal(torch.cat([-first, token], dim=-2))
+    layer.batch_select_indices(torch.tensor([1]))
+    keys, _ = layer.update(token[:1], token[:1])
+    assert keys.equal(torch.cat([first[1:], token[:1], token[:1]], dim=-2))
+    assert layer.get_seq_length() == 5
+
+
 def test_a_prompt_that_several_samples_share_is_read_once(
     greedy: Answerer, prompts: list[tuple[int, ...]], shapes: list[tuple[int, int]]
 ) -> None:

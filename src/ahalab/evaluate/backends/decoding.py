@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from transformers import DynamicCache, GenerationConfig
+from transformers.cache_utils import DynamicLayer
 from transformers.generation.logits_process import (
     LogitsProcessorList,
     TemperatureLogitsWarper,
@@ -22,6 +23,7 @@ from transformers.generation.logits_process import (
 
 from ahalab.tasks.generation import padded
 
+ROOM = 64  # tokens that a cache is given ahead
 RELEASE_AT = 1 / 8  # of the rows in the batch: removing rows copies the cache of those that stay
 
 
@@ -32,6 +34,54 @@ class Row:
     prompt: tuple[int, ...]  # token ids, shape (T,)
     draws: int  # which row of random numbers it follows; rows of two sides may share one
     adapter: str | None = None  # PEFT's name of the adapter; None: the model as it stands
+
+
+class RoomyLayer(DynamicLayer):  # type: ignore[misc]
+    """A layer's keys and values with room ahead: a new token is written in place.
+
+    The library's own layer copies all that it holds for every token, which took 28 % of a step of
+    16 rows at 170 tokens of SmolLM2-135M on a CPU.
+    """
+
+    keys: torch.Tensor
+    values: torch.Tensor
+    is_initialized: bool
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rooms: dict[str, torch.Tensor] = {}
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append keys and values, each of shape (B, H, T, D), and return all that is held."""
+        if (
+            not self.is_initialized
+        ):  # by hand: the library's method takes other arguments by version
+            self.dtype, self.device = key_states.dtype, key_states.device
+            self.keys, self.values = key_states.new_empty(0), value_states.new_empty(0)
+            self.is_initialized = True
+        self.keys = self._append("keys", key_states)
+        self.values = self._append("values", value_states)
+        return self.keys, self.values
+
+    def _append(self, name: str, new: torch.Tensor) -> torch.Tensor:
+        held: torch.Tensor = getattr(self, name)
+        have = held.shape[-2] if held.numel() else 0
+        end = have + new.shape[-2]
+        room = self._rooms.get(name)
+        if room is None or room.shape[-2] < end:
+            room = new.new_empty((*new.shape[:-2], end + ROOM, new.shape[-1]))
+            if have:
+                room[..., :have, :] = held
+            self._rooms[name] = room
+        room[..., have:end, :] = new
+        return room[..., :end, :]
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        """Go on with these rows alone."""
+        super().batch_select_indices(indices)
+        self._rooms.clear()  # what is held now is a copy of its own
 
 
 def can_release_rows(model: Any) -> bool:
@@ -88,6 +138,9 @@ class _Decoding:
         inner = model.get_base_model() if hasattr(model, "get_base_model") else model
         self.takes = frozenset(inspect.signature(inner.forward).parameters)
         self.cache = DynamicCache(config=inner.config)
+        self.cache.layers = [
+            RoomyLayer() if type(layer) is DynamicLayer else layer for layer in self.cache.layers
+        ]
         # Renamed in transformers 5.
         self.cache_name = "cache" if "cache" in self.takes else "past_key_values"
         self.held = torch.arange(len(adapters), device=model.device)  # number of each row, (H,)
