@@ -123,14 +123,12 @@ def judge(rng: np.random.Generator, design: Design) -> Judged:
     adjusted = holm([e.p_value for e in estimates])
     verdicts = [_claims(e, p) for e, p in zip(estimates, adjusted, strict=True)]
     first = estimates[0]
-    half = None if first.interval is None else (first.interval.high - first.interval.low) / 2
+    detectable = first.detectable()
     return Judged(
         false_base=_claims(first, first.p_value),
         false_any=any(verdicts),
         covered=tuple(not e.interval.excludes_zero for e in estimates if e.interval is not None),
-        detectable=None
-        if half is None or first.standard_error is None
-        else 100 * (half + float(stats.norm.ppf(0.8)) * first.standard_error),
+        detectable=None if detectable is None else 100 * detectable,
     )
 
 

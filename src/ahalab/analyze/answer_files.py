@@ -96,9 +96,15 @@ def _row_path(given: Path) -> Path:
             )
         return plain
     if given.is_dir():
-        raise InputError(f"{given}: expected a file of answers (JSONL), found a folder.")
+        raise InputError(
+            f"{given}: expected a file of answers (JSONL), found a folder. Name a study's "
+            "answers.jsonl, or what `ahalab score --format json` printed."
+        )
     if not given.is_file() and not sealed_path(given).is_file():
-        raise InputError(f"{given}: expected a file of answers (JSONL), found none.")
+        raise InputError(
+            f"{given}: expected a file of answers (JSONL), found none. Name a study's "
+            "answers.jsonl, or what `ahalab score --format json` printed."
+        )
     return given
 
 

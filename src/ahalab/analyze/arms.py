@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace
-from scipy import stats
 
 from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import FloatArray, StudyAnswers
@@ -19,7 +18,6 @@ from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_cl
 from ahalab.statistics.verdict import Verdict, decide
 
 Against = Literal["base", "control"]
-POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _judge(
     )
     own = [a for a in adapters if a.arm == found.arm and a.metric == found.metric]
     paired = found.against == "base" and all(a.gained is not None for a in own)
-    bounds = estimate.interval
+    bounds, detectable = estimate.interval, estimate.detectable()
     return ArmComparison(
         arm=found.arm,
         against=found.against,
@@ -117,7 +115,7 @@ def _judge(
         interval_covers="nothing" if bounds is None else "questions and seeds",
         p_value=estimate.p_value,
         p_holm=p_holm,
-        minimal_detectable_points=_detectable_points(estimate),
+        minimal_detectable_points=None if detectable is None else 100 * detectable,
         verdict=verdict.name,
         notes=_notes(verdict, estimate),
         sentence="",
@@ -136,18 +134,6 @@ def _by_seed(study: StudyAnswers, found: _Estimated) -> tuple[float, ...]:
 def _mean(values: list[int | None]) -> float:
     known = [v for v in values if v is not None]
     return sum(known) / len(known)
-
-
-def _detectable_points(estimate: SeedEstimate) -> float | None:
-    """Return the difference that this design would call a change in 80 % of repetitions, about.
-
-    Half the interval's width is what the test asks for; the rest is the normal quantile of the
-    power times the standard error.
-    """
-    if estimate.interval is None or estimate.standard_error is None:
-        return None
-    half = (estimate.interval.high - estimate.interval.low) / 2
-    return 100 * (half + float(stats.norm.ppf(POWER)) * estimate.standard_error)
 
 
 def _notes(verdict: Verdict, estimate: SeedEstimate) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
+from scipy import special
 
 from ahalab.statistics.by_question import DUST, cluster_error
 from ahalab.statistics.combined_error import Part, half_width, two_sided_p
@@ -63,6 +64,17 @@ class SeedEstimate:
     degrees_of_freedom: int | None  # of the seeds' part: S - 1, or that of the arm with fewer seeds
     interval: Interval | None  # covers questions and seeds
     p_value: float | None  # two-sided; the level at which the interval reaches 0
+
+    def detectable(self, power: float = 0.8) -> float | None:
+        """Return the difference (fraction) that this design would call a change so often, about.
+
+        Half the interval's width is what the test asks for; the rest is the normal quantile of the
+        power times the standard error. None where there is no interval.
+        """
+        if self.interval is None or self.standard_error is None:
+            return None
+        half = (self.interval.high - self.interval.low) / 2
+        return half + float(special.ndtri(power)) * self.standard_error
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ class WriterLock:
 
     `flock` belongs to the open file, so it is released when the process dies, however it dies; a
     dead owner's file is simply taken over. (A POSIX `lockf` lock vanishes when any descriptor of
-    the
-    file closes.)
+    the file closes.)
 
     Raises:
         LockedError: Another process holds it; the message names that process and since when.

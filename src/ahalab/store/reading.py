@@ -121,7 +121,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 number, at = number + 1, at + len(line)
                 if not line.endswith(b"\n"):
                     raise RecordError(
-                        f"{stored}:{number}: expected a whole line, found a torn or overlong one."
+                        f"{stored}:{number}: expected a whole line, found a torn or overlong one. "
+                        "Restore the file."
                     )
                 yield number, line[:-1]
         except zstandard.ZstdError as error:
