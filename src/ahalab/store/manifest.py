@@ -15,6 +15,8 @@ from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 
 DERIVED = ("report.html", "card.md")  # made from the evidence, and carrying its root
+# What names the root can't be part of it. Each has a check of its own; there are no others.
+UNLISTED = ("manifest.json", "statement.json", "statement.json.sig")
 
 
 def files_below(root: Path) -> Iterator[tuple[str, Path, int]]:
@@ -54,7 +56,7 @@ def evidence_entries(root: Path) -> tuple[ManifestEntry, ...]:
 def _entries(root: Path, *, derived: bool) -> tuple[ManifestEntry, ...]:
     entries = []
     for name, path, mode in files_below(root):
-        if name == "manifest.json" or (name in DERIVED) != derived:
+        if name in UNLISTED or (name in DERIVED) != derived:
             continue
         if not name.isprintable():  # a line break would let one name stand for two entries
             raise InputError(
