@@ -94,6 +94,7 @@ def train(
     from ahalab.pipeline.study import freeze, open_study
     from ahalab.pipeline.training_progress import TrainingProgress
     from ahalab.store.models import resolve_model
+    from ahalab.store.reading import changed_on_resume
     from ahalab.store.versions import require_train_extra
     from ahalab.tasks.prepare import prepare_prompts
     from ahalab.tasks.rewards import reward_folders, with_own_rewards
@@ -138,6 +139,8 @@ def train(
         return
     for alarm in record.alarms:
         say(f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}.")
+    if changed := changed_on_resume((run_paths.rollouts, run_paths.steps, run_paths.validation)):
+        say(f"note: {changed}. Was it resumed on another machine, or with other versions?")
     say(f"Trained {arm}, seed {seed}: {record.rollouts_written} rollouts in {run_paths.folder}")
 
 

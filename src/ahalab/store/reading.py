@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
@@ -214,3 +214,19 @@ def stored_size(path: Path) -> int | None:
         return path.stat().st_size
     stored = sealed_path(path)
     return _unpacked_size(stored) if stored.is_file() else None
+
+
+def changed_on_resume(paths: Iterable[Path]) -> str | None:
+    """Say in which row files a resume gave other rows than those it had cut; None: in none.
+
+    Raises:
+        RecordError: A journal is malformed.
+    """
+    told = [
+        f"{path.name} (batch {', '.join(map(str, changed))})"
+        for path in paths
+        if (changed := read_journal(journal_path(path)).changed)
+    ]
+    if not told:
+        return None
+    return f"rows that a resume cut came out otherwise the second time: {', '.join(told)}"
