@@ -16,22 +16,9 @@ from ahalab.store.durable import PROBE_BYTES, make_folder, replace_file, require
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter
+from small_disk import Disk
 
 Batch = Callable[[int], list[Timing]]
-
-
-class Disk:
-    """Stands in for os.write: takes `room` bytes, in short counts, then says ENOSPC."""
-
-    def __init__(self, room: int, piece: int) -> None:
-        self.room, self.piece, self.write = room, piece, os.write
-
-    def __call__(self, descriptor: int, payload: bytes | memoryview) -> int:
-        if self.room <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written = self.write(descriptor, bytes(payload)[: min(self.room, self.piece)])
-        self.room -= written
-        return written
 
 
 def expected(batch: Batch, numbers: range) -> bytes:
