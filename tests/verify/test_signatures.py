@@ -12,7 +12,6 @@ from tampering import edit_json, edit_row, reseal
 
 from ahalab.errors import InputError, MissingError
 from ahalab.pipeline.signing import sign_study
-from ahalab.plan.load import load_plan
 from ahalab.store.layout import StudyPaths
 from ahalab.store.ssh import Signers, sign
 from ahalab.verify.checks import Check, Ledger
@@ -26,8 +25,7 @@ STATEMENT, SIGNATURE = "statement.json", "statement.json.sig"
 
 
 def sign_all(study: Path, key: Path) -> None:
-    paths = StudyPaths(study)
-    sign_study(load_plan(paths.plan), paths, key)
+    sign_study(StudyPaths(study), key)
 
 
 @pytest.fixture(scope="module")

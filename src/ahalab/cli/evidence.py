@@ -33,14 +33,13 @@ def sign(
     from ahalab.cli.output import harmless, say
     from ahalab.errors import InputError
     from ahalab.pipeline.signing import sign_study
-    from ahalab.plan.load import load_plan
     from ahalab.records.base import to_plain
     from ahalab.store.layout import StudyPaths
 
     if not study.is_dir():
         raise InputError(f"{study}: expected the results folder of a study, found none.")
     paths = StudyPaths(study)
-    signed = sign_study(load_plan(paths.plan), paths, key.expanduser())
+    signed = sign_study(paths, key.expanduser())
     if output is Format.json:
         typer.echo(json.dumps({"key": signed.key, **to_plain(signed.statement)}))
         return

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.pipeline.study import read_manifest
+from ahalab.plan.load import load_plan
 from ahalab.records.base import digest, encode_pretty
-from ahalab.records.plan import Plan
 from ahalab.records.signature import Statement
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
@@ -24,7 +24,7 @@ class Signed:
     key: str  # fingerprint
 
 
-def statement_of(plan: Plan, paths: StudyPaths) -> Statement:
+def statement_of(paths: StudyPaths) -> Statement:
     """Return what can be said of a sealed study, its evidence hashed now.
 
     Raises:
@@ -36,6 +36,7 @@ def statement_of(plan: Plan, paths: StudyPaths) -> Statement:
         raise InputError(
             f"{paths.root}: expected a sealed study, found no manifest.json. `ahalab run` seals it."
         )
+    plan = load_plan(paths.plan)
     found = root_digest(digest(plan), evidence_entries(paths.root))
     if found != manifest.root or manifest.plan_digest != digest(plan):
         raise InputError(
@@ -46,14 +47,14 @@ def statement_of(plan: Plan, paths: StudyPaths) -> Statement:
     return Statement(study=plan.name, plan_digest=manifest.plan_digest, root=manifest.root)
 
 
-def sign_study(plan: Plan, paths: StudyPaths, key: Path) -> Signed:
+def sign_study(paths: StudyPaths, key: Path) -> Signed:
     """Sign a sealed study; an earlier signature gives way.
 
     Raises:
         InputError: The study can't be signed (see `statement_of`), or the key can't sign.
         MissingError: ssh-keygen is not here.
     """
-    statement = statement_of(plan, paths)
+    statement = statement_of(paths)
     payload = encode_pretty(statement)
     signature = sign(payload, key)
     # Between these two a kill leaves a signature that does not fit: verify says so, and the same
