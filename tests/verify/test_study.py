@@ -18,7 +18,8 @@ from ahalab.verify import answers, base, completions, rollouts, validation
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
 from ahalab.verify.study import verify_study
 
-NEVER_CHECKED = {"root.anchor", "plan.anchor", "origin.generation", "origin.runs"}
+SIGNATURE = {"sig.missing", "sig.payload", "sig.namespace", "sig.key"}  # none was asked for
+NEVER_CHECKED = {"root.anchor", "plan.anchor", *SIGNATURE, "origin.generation", "origin.runs"}
 RUN = "arms/historical/seed-1"
 
 
