@@ -150,13 +150,13 @@ def sectors(whole: Whole, count: int) -> Iterator[tuple[str, bytes, bytes]]:
             yield f"{how} in journal at {at}", whole.rows, trash(whole.journal, at, how, dice)
 
 
-def main() -> None:
-    """Damage, resume, compare and print."""
+def main(arguments: list[str] | None = None) -> int:
+    """Damage, resume, compare and print; return 1 when an end is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("study", nargs="?", type=Path)
     parser.add_argument("--sectors", type=at_least_one, default=100, help="of each sort, per file")
     parser.add_argument("--every", type=at_least_one, default=1, help="cut at each N-th byte only")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     ends: Counter[str] = Counter()
     wrong: list[str] = []
     files = 0
@@ -185,7 +185,7 @@ def main() -> None:
         f"{len(wrong)} ends that are wrong, of {sum(ends.values())}, on {files} kinds of row file"
     )
     print(json.dumps({"files": files, "ends": dict(ends), "wrong": len(wrong)}))
-    raise SystemExit(1 if wrong else 0)
+    return 1 if wrong else 0
 
 
 def small_study(folder: Path) -> Path:
@@ -198,4 +198,4 @@ def small_study(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

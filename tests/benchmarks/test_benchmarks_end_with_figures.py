@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, scoring
+from benchmarks import agreement, comparison, damage, scoring
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -66,3 +68,15 @@ def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
     shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
     assert shapes == [(60, 1), (60, 8), (400, 1), (60, 8)]
     assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])
+
+
+def test_the_damage_benchmark_counts_every_kind_of_row_file_and_finds_no_wrong_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", os.fsync)  # the benchmark replaces it
+    quickstart = Path(__file__).parents[2] / "results/quickstart"
+    assert damage.main([str(quickstart), "--every", "1500", "--sectors", "1"]) == 0
+    figures = _figures(capsys)
+    assert (figures["files"], figures["wrong"]) == (5, 0)
+    for end in ("rows lost: refused", "torn: resumed", "journal cut: resumed"):
+        assert figures["ends"][end] > 0
