@@ -207,6 +207,10 @@ def half(value: float) -> float:
     return value / 2
 
 
+def half_or_one(points: float | None) -> float:
+    return 1.0 if points is None else points / 2
+
+
 def turn_alarms(alarms: list[Row]) -> list[Row]:
     return [] if alarms else [{"name": "dead_run", "evidence": "none", "remedy": "none"}]
 

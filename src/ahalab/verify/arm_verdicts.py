@@ -123,9 +123,9 @@ def _compare(
     base = float(outcomes.correct_NK(outcomes.base, item.metric).mean())
     shift = item.reference - base if item.against == "control" else 0.0
     detectable = None
-    if bounds is not None and estimate.standard_error is not None:
-        half = (bounds[1] - bounds[0]) / 2
-        detectable = 100 * (half + float(stats.norm.ppf(POWER)) * estimate.standard_error)
+    if estimate.half_width is not None and estimate.standard_error is not None:
+        missed = float(stats.norm.ppf(POWER)) * estimate.standard_error
+        detectable = 100 * min(1.0, estimate.half_width + missed)
     gained, lost = _discordant(outcomes, item)
     expected = {
         "n": estimate.questions,
