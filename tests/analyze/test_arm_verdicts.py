@@ -188,7 +188,7 @@ def test_adapters_that_answer_as_the_base_are_no_evidence_and_say_why(tmp_path: 
     )
     found = arm(analyze(plan, paths)[0], "random", "base")
     assert (found.verdict, found.p_value, found.interval_points) == ("no evidence", None, None)
-    assert "no seed or question differs in this" in found.sentence
+    assert "nothing varies between seeds and questions" in found.sentence
     assert "one seed" not in found.sentence
 
 

@@ -117,7 +117,7 @@ def test_several_answers_are_judged_by_question(tmp_path: Path) -> None:
     assert found.strict.base_correct == pytest.approx(3.5)
     assert (found.strict.gained, found.strict.p_exact) == (None, None)
     assert found.strict.p_value == pytest.approx(0.1705, abs=1e-4)  # t = 1.5275, 7 degrees
-    assert "by question p = .170" in found.strict.sentence
+    assert "p = .170 by question" in found.strict.sentence
 
 
 def test_a_null_reads_as_one_and_says_what_it_could_not_see(tmp_path: Path) -> None:

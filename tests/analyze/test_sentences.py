@@ -120,8 +120,8 @@ def test_an_interval_says_its_level_and_what_it_covers() -> None:
              "accuracy": 0.312, "difference_points": 0.0},
             (),
             "correctness: no evidence on this reward: strict accuracy 31.2 % against 31.2 % for "
-            "the base, 0.0 points; where no seed or question differs in this, or there is one "
-            "question, there is no error to judge it by, and no telling what could have gone "
+            "the base, 0.0 points; there is no error to judge it by (nothing varies between seeds "
+            "and questions, or there is one question), and no telling what could have gone "
             "unseen.",
         ),
     ],

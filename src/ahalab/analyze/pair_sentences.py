@@ -33,7 +33,7 @@ def pair_sentence(reading: PairReading, confidence: float, margin_points: float 
     first, second = (percent(right / r.n) for right in (r.base_correct, r.adapter_correct))
     p_told = probability(r.p_value)
     if r.p_value is not None:
-        p_told = f"{'mid-p' if r.gained is not None else 'by question'} {p_told}"
+        p_told += f" by {'mid-p McNemar' if r.gained is not None else 'question'}"
     bounds = interval(r.interval_points, confidence, "questions")
     told = (
         f"{second} (B) against {first} (A) of {r.n:,} questions, "

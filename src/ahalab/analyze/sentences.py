@@ -126,8 +126,8 @@ def _without_interval(f: Finding, change: str) -> str:
             "does."
         )
     return (
-        f": {change}; where no seed or question differs in this, or there is one question, there "
-        "is no error to judge it by, and no telling what could have gone unseen."
+        f": {change}; there is no error to judge it by (nothing varies between seeds and "
+        "questions, or there is one question), and no telling what could have gone unseen."
     )
 
 
