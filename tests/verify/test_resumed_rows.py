@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ahalab.cli.stages import _tell_trained
 from ahalab.plan.load import load_plan
-from ahalab.records.base import digest
+from ahalab.records.base import decode_file, digest
+from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import changed_on_resume, journal_path, read_rows
@@ -55,3 +57,17 @@ def test_rows_that_came_out_otherwise_after_a_resume_are_told_and_not_flagged(
     said = changed_on_resume((run.rollouts, run.steps, run.validation))
     assert (said is not None) == otherwise
     assert said is None or said.endswith("the second time: steps.jsonl (batch 1)")
+
+
+def test_training_tells_of_rows_that_came_out_otherwise(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = StudyPaths(study).run("historical", 1)
+    record = decode_file(run.record.read_bytes(), RunRecord, str(run.record))
+    _tell_trained(record, run)
+    assert "otherwise" not in capsys.readouterr().err
+    resumed(study, otherwise=True)
+    _tell_trained(record, run)
+    assert "the second time: steps.jsonl (batch 1). Was it resumed on another machine" in (
+        capsys.readouterr().err
+    )

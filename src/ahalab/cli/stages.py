@@ -21,7 +21,9 @@ from ahalab.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ahalab.records.run import RunRecord
     from ahalab.records.step import Step
+    from ahalab.store.layout import RunPaths
 
 BatchOption = Annotated[
     int | None,
@@ -94,7 +96,6 @@ def train(
     from ahalab.pipeline.study import freeze, open_study
     from ahalab.pipeline.training_progress import TrainingProgress
     from ahalab.store.models import resolve_model
-    from ahalab.store.reading import changed_on_resume
     from ahalab.store.versions import require_train_extra
     from ahalab.tasks.prepare import prepare_prompts
     from ahalab.tasks.rewards import reward_folders, with_own_rewards
@@ -134,14 +135,22 @@ def train(
     ranks.leave()
     if not ranks.first:
         return
+    _tell_trained(record, run_paths)
+
+
+def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:
+    from ahalab.cli.output import say
+    from ahalab.store.reading import changed_on_resume
+
     if record is None:
-        say(f"Nothing to do: {run_paths.folder} is complete.")
+        say(f"Nothing to do: {run.folder} is complete.")
         return
     for alarm in record.alarms:
         say(f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}.")
-    if changed := changed_on_resume((run_paths.rollouts, run_paths.steps, run_paths.validation)):
+    if changed := changed_on_resume((run.rollouts, run.steps, run.validation)):
         say(f"note: {changed}. Was it resumed on another machine, or with other versions?")
-    say(f"Trained {arm}, seed {seed}: {record.rollouts_written} rollouts in {run_paths.folder}")
+    written = f"{record.rollouts_written} rollouts in {run.folder}"
+    say(f"Trained {record.arm}, seed {record.seed}: {written}")
 
 
 def evaluate(
