@@ -19,6 +19,7 @@ from ahalab.cli import (
     plans,
     power,
     preflight,
+    reflection,
     rescoring,
     scoring,
     stages,
@@ -62,6 +63,7 @@ app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
 app.command("counterfactual")(counterfactual.counterfactual)
+app.command("reflect")(reflection.reflect)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)

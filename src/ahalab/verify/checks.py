@@ -66,6 +66,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "pair.key": "answers stand in the order that the batch plan fixes",
         "replay": "answers generated again are equal, or the conclusion stands on another machine",
         "rescored": "outcomes kept from earlier scorers belong to the same completions",
+        "reflection": "answers were cut at their markers, and finished without what began them",
         "stat.n": "counts and denominators are those of the answers",
         "stat.recompute": "differences, tests, intervals and verdicts come out again",
         "stat.method": "methods and what an interval covers are named rightly",

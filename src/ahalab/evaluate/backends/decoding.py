@@ -34,6 +34,8 @@ class Row:
     prompt: tuple[int, ...]  # token ids, shape (T,)
     draws: int  # which row of random numbers it follows; rows of two sides may share one
     adapter: str | None = None  # PEFT's name of the adapter; None: the model as it stands
+    limit: int | None = None  # tokens of its own, at most; None: as many as every row
+    forbidden: tuple[int, ...] = ()  # token ids that its first token may not be
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
@@ -110,10 +112,15 @@ def decode(
     ends = torch.tensor(generation.eos_token_id, device=model.device)
     written = torch.full((len(rows), generation.max_new_tokens), -1, device=model.device)  # (R, C)
     ended = torch.zeros(len(rows), dtype=torch.bool, device=model.device)  # of the rows held
+    own = [generation.max_new_tokens if row.limit is None else row.limit for row in rows]
+    limits = torch.tensor(own, device=model.device)
+    for number, row in enumerate(rows):
+        if row.forbidden:
+            state.logits[number, list(row.forbidden)] = -torch.inf
     for at in range(generation.max_new_tokens):
         tokens = choose(state.logits, state.held)  # (H,)
         written[state.held, at] = tokens
-        ended |= torch.isin(tokens, ends)
+        ended |= torch.isin(tokens, ends) | (limits[state.held] == at + 1)
         if at + 1 == generation.max_new_tokens or bool(ended.all()):
             break
         if float(ended.float().mean()) >= RELEASE_AT:
