@@ -134,9 +134,8 @@ def _print_causal(console: Console, found: Reflection) -> None:
     console.print(table)
     for side in found.causal:
         told = [one.sentence for one in side.effects if one.metric == found.primary]
-        console.print(
-            Text(harmless("\n" + " ".join([*told, *([side.floor] if side.marked else [])])))
-        )
+        told += [side.floor] if side.marked else []
+        console.print(Text(harmless("\n" + " ".join(told))))
     for arm in found.arms:
         if arm.metric == found.primary:
             console.print(Text(harmless(f"\n{arm.sentence}")))

@@ -246,6 +246,9 @@ class _Side:
         for number, turn in enumerate(row.turns, start=1):
             standing = {at: ids for at, ids in standing.items() if at <= turn.at}
             here = standing.setdefault(turn.at, set())
+            possible = bool(turn.wrote) and turn.wrote[0] not in here
+            what = f"turn {number}: wrote what was not forbidden there yet"
+            tally.expect(self.name, line, what, True, possible)
             here.update(spellings.of(turn.wrote[0]) if turn.wrote else ())
             what = f"turn {number}: forbidden"
             tally.expect(self.name, line, what, tuple(sorted(here)), turn.forbidden)

@@ -54,7 +54,7 @@ def check_reflection(study: Study, answers: Sets, cuts: Cuts) -> None:
             study.ledger["stat.n"].incomplete(f"{FILE}: not written yet")
         return
     if not study.paths.reflections.is_dir():
-        study.ledger["arms.all"].fail(FILE, None, "the continuations that it tells of", "none")
+        study.ledger["stat.n"].fail(FILE, None, "the continuations that it tells of", "none")
         return
     study.match_plan(path, found.plan_digest)
     if found.markers != MARKERS_VERSION or not all(side.known for side in cuts.values()):
