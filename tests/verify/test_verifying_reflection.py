@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,7 @@ from ahalab.verify.reading import Study
 from ahalab.verify.reflection import Cuts, check_continuations
 from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.study import verify_study
+from lab import environment
 
 PLAN = """
 name: synthetic
@@ -309,6 +312,32 @@ def test_stopped_after_any_batch_it_goes_on_to_the_same_bytes(
     assert stops == -(-len(base_rows(sound)) // 4)
     assert (root / ROWS).read_bytes() == (sound / ROWS).read_bytes()
     assert (root / PROTOCOL).read_bytes() == (sound / PROTOCOL).read_bytes()
+
+
+RESCORE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import another_scorer
+another_scorer.install("99")
+from ahalab.cli import main
+sys.argv = ["ahalab", "rescore", sys.argv[2], "--write", "--quiet"]
+sys.exit(main())
+"""
+
+
+def test_a_rescore_would_leave_them_to_another_scorer_and_is_refused(cut: Path) -> None:
+    before = {path: path.read_bytes() for path in cut.rglob("*") if path.is_file()}
+    done = subprocess.run(
+        [sys.executable, "-c", RESCORE, str(Path(__file__).parent), str(cut)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert done.returncode == 2
+    assert "expected no continuations of answers, whose outcomes a rescore leaves" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert {path: path.read_bytes() for path in cut.rglob("*") if path.is_file()} == before
 
 
 # What is concluded -------------------------------------------------------------------------------
