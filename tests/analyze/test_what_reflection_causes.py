@@ -66,7 +66,7 @@ def side(
                 kept=ending(free, (5, 6) if free == written else (5, 7)),
                 without=ending(without, (8,)),
                 reflects=n >= len(cases) - still,
-            )  # fmt: skip
+            )
         )
     for n in range(len(cases), len(cases) + plain):
         base = next(iter(rows.values()), None)

@@ -270,6 +270,14 @@ def test_a_row_of_its_own_limit_and_a_forbidden_beginning_leaves_the_others_alon
     begun = (whole[0].ids or ())[:3]
     (done,) = answerer.backend.finish([Opening(prompts[0], begun, (), 0)], 0)
     assert done == whole[0]
-    almost = tuple((whole[0].ids or ())[:1]) * (CAP - 2)
-    (cut,) = answerer.backend.finish([Opening(prompts[0], almost, (), 0)], 0)
-    assert len(cut.ids or ()) <= CAP
+
+
+def test_a_row_at_its_limit_is_cut_there_though_it_stays_in_the_batch() -> None:
+    answerer = Answerer(plan_of(GREEDY), organism_folder())
+    prompt = (51, 44)
+    # One row in ten has ended: too few to be taken out of the batch.
+    openings = [Opening(prompt, (20,) * (CAP - 2 if n == 0 else 0), (), n) for n in range(10)]
+    done = answerer.backend.finish(openings, 0)
+    assert len(done[0].ids or ()) == CAP
+    assert done[0].finish == "length"
+    assert len({completion.ids for completion in done[1:]}) == 1
