@@ -17,7 +17,9 @@ from reflection_builder import InventedCheck, add_continuations
 from study_builder import build
 from tampering import Row, edit_json, edit_row, mend_journals, read_lines, rebuild, reseal
 
+from ahalab.cli.reflection_table import print_reflection
 from ahalab.plan.cells import BASE
+from ahalab.records.base import decode_file, digest
 from ahalab.records.reflection import (
     ArmReflection,
     Continuation,
@@ -257,8 +259,6 @@ def test_another_list_of_markers_is_not_checked_and_says_so(cut: Path) -> None:
 
 
 def digest_of(path: Path) -> str:
-    from ahalab.records.base import decode_file, digest
-
     return digest(decode_file(path.read_bytes(), ReflectionProtocol, str(path)))
 
 
@@ -441,3 +441,19 @@ def test_a_conclusion_by_other_markers_is_not_checked(cut: Path) -> None:
     record(FOUND, "markers", to="0")(cut)
     reseal(cut)
     assert by_name(cut)["stat.recompute"].status == "not checked"
+
+
+def test_the_tables_fit_eighty_columns_and_the_planned_reading_is_told(
+    sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sound / FOUND
+    found = decode_file(path.read_bytes(), Reflection, str(path))
+    print_reflection(found)
+    said = capsys.readouterr().out
+    tables = [line for line in said.splitlines() if "  " in line.strip()]
+    assert len(tables) > 20
+    assert max(map(len, tables)) <= 80
+    told = {one.metric: one.sentence for side in found.causal for one in side.effects}
+    assert told["strict"] in said
+    assert told["lenient"] not in said
+    assert "is an association, not a cause" in said

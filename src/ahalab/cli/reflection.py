@@ -36,7 +36,7 @@ def reflect(
     output: FormatOption = Format.text,
     quiet: QuietOption = False,
 ) -> None:
-    """Tell what "wait" and its like go with, and what they cause.
+    """Tell what "wait" goes with, and what it causes.
 
     Marker rates over training and of every side, and accuracy with and without a marker: from
     saved rows, without a model, and nothing is written. With --causal also whether reflecting

@@ -117,7 +117,7 @@ def _most(side: SideMarkers) -> str:
 def _print_causal(console: Console, found: Reflection) -> None:
     """Print what reflecting causes: a row per side and reading, then the sentences."""
     table = results_table(
-        ("cut before the marker", "metric"),
+        ("cut there", "metric"),
         ("pairs", "with", "without", "gained", "lost", "points", "p (Holm)"),
     )
     for side in found.causal:
