@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import Answers, expected_keys, load_answers
 from ahalab.analyze.causes import Checked, Setting, arm_effects, load_checked, side_effects
+from ahalab.analyze.counterfactual import METRICS
 from ahalab.errors import IncompleteError
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, training_cells
 from ahalab.plan.schedule import step_buckets
