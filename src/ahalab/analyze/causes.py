@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answers import Answers, FloatArray, read_record
-from ahalab.analyze.counterfactual import METRICS
+from ahalab.analyze.readings import METRICS
 from ahalab.analyze.reflection_sentences import arm_sentence, effect_sentence, floor_sentence, who
 from ahalab.errors import ProtocolError, RecordError
 from ahalab.records.answer import Answer

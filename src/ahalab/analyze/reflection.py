@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ahalab.analyze.answers import Answers, expected_keys, load_answers
 from ahalab.analyze.causes import Checked, Setting, arm_effects, load_checked, side_effects
-from ahalab.analyze.counterfactual import METRICS
+from ahalab.analyze.readings import METRICS
 from ahalab.errors import IncompleteError
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, training_cells
 from ahalab.plan.schedule import step_buckets
