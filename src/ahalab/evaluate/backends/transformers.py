@@ -134,7 +134,6 @@ class TransformersBackend:
         done = [completion_of(ids, self.end_ids, self.tokenizer) for ids in written]
         return [done[at : at + len(prompts)] for at in range(0, len(done), len(prompts))]
 
-    @torch.inference_mode()
     def finish(self, openings: Sequence[Opening], seed: int) -> list[Completion]:
         """Finish completions of the one side that is served, each up to the usual limit.
 
@@ -158,6 +157,7 @@ class TransformersBackend:
             for o, ids in zip(openings, written, strict=True)
         ]
 
+    @torch.inference_mode()
     def _generate_whole(self, rows: list[Row], seed: int) -> list[list[int]]:
         """Let the library decode: for models whose state is more than keys and values."""
         names = [row.adapter or "__base__" for row in rows]
