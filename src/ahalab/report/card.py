@@ -14,7 +14,6 @@ from ahalab.report.card_lines import (
     base_line,
     commands_text,
     digest_rows,
-    digest_text,
     license_line,
     limit_lines,
     lora_line,
@@ -22,7 +21,7 @@ from ahalab.report.card_lines import (
     snippet_text,
 )
 from ahalab.report.card_metadata import benchmark_entry, front_matter, why_no_entry
-from ahalab.report.markdown import code, fenced, prose
+from ahalab.report.markdown import code, digest_text, fenced, prose
 from ahalab.report.provenance import evaluation_line, versions_line
 from ahalab.report.sources import RunSource, Study
 from ahalab.report.wording import count, percent, points, probability, span, weighted

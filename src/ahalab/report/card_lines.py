@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ahalab.report.card_metadata import hub_base
-from ahalab.report.markdown import code
+from ahalab.report.markdown import code, digest_text
 from ahalab.report.protocols import exception_lines, replay_held
 from ahalab.report.provenance import NOT_CHECKED
 from ahalab.report.sources import RunSource, Study
@@ -16,14 +15,8 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import hash_file
 from ahalab.store.models import ORGANISM
 
-DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 LORA_SHOWN = ("r", "lora_alpha", "lora_dropout", "target_modules", "use_dora", "use_rslora")
 SIGNATURE = "statement.json.sig"
-
-
-def digest_text(value: str) -> str:
-    """Return a digest; anything else than one is not printed as one."""
-    return value if DIGEST.fullmatch(value) else "unknown"
 
 
 def base_line(model_id: str) -> str:

@@ -16,6 +16,7 @@ from ahalab.plan.tasks import HUB_SPLITS
 from ahalab.records.comparison import AdapterComparison
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Selection
+from ahalab.report.markdown import digest_text
 from ahalab.report.sources import RunSource, Study
 from ahalab.report.wording import plain
 from ahalab.store.models import ORGANISM
@@ -80,10 +81,10 @@ def front_matter(
         model_name=f"{plan.name}-{run.arm}-seed-{run.seed}",
         eval_results=[_result(study, verdict) for verdict in verdicts.values()],
         ahalab={
-            "evidence_root": root,
-            "plan_digest": study.plan_digest,
-            "protocol_digest": study.comparison.protocol_digest,
-            "adapter_digest": record.adapter_digest,
+            "evidence_root": digest_text(root),
+            "plan_digest": digest_text(study.plan_digest),
+            "protocol_digest": digest_text(study.comparison.protocol_digest),
+            "adapter_digest": digest_text(record.adapter_digest),
             "arm": run.arm,
             "seed": run.seed,
         },

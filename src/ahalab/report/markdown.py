@@ -10,6 +10,7 @@ from ahalab.report.wording import plain
 MARKUP = re.compile(r"[&<>\[\]`*|\\~]")
 NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 TICKS = re.compile("`+")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def prose(text: str) -> str:
@@ -30,6 +31,11 @@ def fenced(text: str, language: str = "") -> str:
     shown = "\n".join(plain(line) for line in text.split("\n"))
     fence = "`" * max(3, 1 + _longest(shown))
     return f"{fence}{language}\n{shown}\n{fence}"
+
+
+def digest_text(value: str) -> str:
+    """Return a digest; anything else than one is not printed as one."""
+    return value if DIGEST.fullmatch(value) else "unknown"
 
 
 def _longest(text: str) -> int:
