@@ -134,7 +134,7 @@ def test_alarms_stand_below_the_ablation(call: Call, tmp_path: Path) -> None:
     from msgspec.structs import replace
 
     from ahalab.records.base import decode_file
-    from ahalab.records.diagnostics import Diagnostics, Trend
+    from ahalab.records.diagnostics import Diagnostics
     from ahalab.records.run import Alarm
 
     _, paths = write_study(tmp_path / "s", letters(30), {("random", 0): letters(31)})
