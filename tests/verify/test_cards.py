@@ -76,7 +76,7 @@ LIMITS = "^## Limits"
 # What is done: where it is done, what it becomes, and what the failure expects instead.
 TAMPERED = {
     "an accuracy in the table": (r"^\| strict \| [\d.]+", "| strict | 0.3", "the numbers"),
-    "a count in the table": (r"(\d+) \| 24 \| ([\d.]+) \|$", r"\1 | 25 | \2 |", "the numbers"),
+    "a count in the table": (r" \| 24 \| ([^|]+\|[^|]+)\|$", r" | 25 | \1|", "the numbers"),
     "a row that is gone": (r"^\| lenient .*\n", "", "a row of reading, lenient"),
     "a row of the reward": (r"^\| control \| .*$", "| control | strict | 1 |", "the numbers"),
     "another table": (LIMITS, "| won |\n|---|\n| 9 |\n\n## Limits", "a table of readings"),

@@ -60,6 +60,8 @@ def limit_lines(study: Study, run: RunSource) -> Iterator[str]:
     """Yield what a reader must know before believing the numbers."""
     asked = f"{study.comparison.adapters[0].n} questions of one task ({study.plan.task.name})"
     yield f"{asked}: nothing is said of other tasks, or of what else training changed."
+    if study.comparison.unplanned:
+        yield f"Looked at beyond the plan: {', '.join(study.comparison.unplanned)}"
     for line in exception_lines(study):
         yield f"An exception to the one protocol: {line}"
     if study.unequal:

@@ -140,6 +140,7 @@ def _expected(card: Card, key: tuple[str, ...]) -> Numbers | None:
             verdict.lost,
             verdict.n,
             verdict.p_value,
+            verdict.p_max_t if isinstance(verdict.p_max_t, float) else None,
         )
     arm = card.arms.get((key[1], key[2])) if len(key) > 2 else None
     if arm is None:
