@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
 
 import pytest
-from demo_terminal import ESCAPES, Terminal, write_hostile
+from demo_terminal import CONTROL, ESCAPES, HOSTILE, Terminal, write_hostile
+from msgspec.structs import replace
+from rich.console import Console
 from small_study import write_study
+
+from ahalab.cli import demo_keys
+from ahalab.cli.demo import Only
+from ahalab.cli.demo_screen import Own, page
+from ahalab.demo.pairs import ScoredPair, packaged_pairs
+from ahalab.scoring.answers import Reading, Score
 
 BASE = "CWCFUT"
 ADAPTER = "CCWCWC"
@@ -43,7 +53,9 @@ def test_keys_step_back_filter_and_quit(study: Path) -> None:
     assert "1  lost: right only before training  (strict reading, showing lost)" in lost
     assert "What is 2 + 7 - 2?" in lost
     terminal.press(" ")
-    assert "End of the 1 pairs (lost, by the strict reading)." in terminal.until(KEYS)
+    end = terminal.until(KEYS)
+    assert "End of the 1 pair (lost, by the strict reading)." in end
+    assert "    1 lost" in end
     terminal.press("m")
     assert "lenient reading, showing lost" in terminal.until(KEYS)
     terminal.press("a")
@@ -91,7 +103,7 @@ def test_the_limit_holds_on_a_terminal_too(study: Path) -> None:
     terminal = Terminal("--run", str(study), "--limit", "1")
     terminal.until(KEYS)
     terminal.press(" ")
-    assert "End of the 1 pairs (by the strict reading)." in terminal.until(KEYS)
+    assert "End of the 1 pair (by the strict reading)." in terminal.until(KEYS)
     terminal.press("q")
     assert terminal.ended() == 0
 
@@ -190,3 +202,31 @@ def test_a_hostile_answer_is_shown_escaped_and_obeyed_by_nothing(hostile: Path) 
     assert terminal.raw.startswith(ALTERNATE)
     terminal.press("q")
     assert terminal.ended() == 0
+
+
+def test_a_hostile_question_is_shown_escaped_too() -> None:
+    pair = replace(
+        next(packaged_pairs()), question=HOSTILE, gold=HOSTILE, answer_format=f"pattern:({HOSTILE})"
+    )
+    nothing = Reading("unparsed", None, None, "none", "unparsed")
+    score = Score(nothing, nothing)
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=200, color_system=None)
+    console.print(page(ScoredPair(pair, score, score), Own(HOSTILE, score), 200))
+    assert not set(text.getvalue()) & ESCAPES
+    assert "\x1b" not in CONTROL.sub("", text.getvalue())
+    assert text.getvalue().count("[/answer]") == 4  # question, gold, format, typed
+
+
+def test_a_search_that_takes_its_time_says_how_far_it_is(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_keys, "TELL_SECONDS", -1.0)
+    pairs = list(packaged_pairs())
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        browser = demo_keys.Browser(pairs, Only.lost, "strict", None)
+    text = io.StringIO()
+    browser._console = Console(file=text, width=60)
+    assert browser._deck.at(0) is not None
+    assert f"scoring pair 1 of {len(pairs)} …" in text.getvalue()

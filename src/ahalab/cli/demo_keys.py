@@ -7,7 +7,9 @@ import re
 import select as polling
 import sys
 import termios
+import time
 import tty
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -30,6 +32,7 @@ FORWARD, BACK = {" ", "n", "\r", "\n", "\x1b[C"}, {"p", "\x7f", "\b", "\x1b[D"}
 DOWN, UP = {"j", "\x1b[B", "\x1b[6~"}, {"k", "\x1b[A", "\x1b[5~"}
 QUIT = {"q", "\x1b", "\x04", ""}  # "" is the end of the input
 KEYS = "space next  p back  g gained  l lost  c changed  a all  t type  ? help  q quit"
+TELL_SECONDS = 0.5  # between two words on how far a search is
 LOOK_SECONDS = 0.2  # between two looks at the terminal's size, while no key comes
 ONE_KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
@@ -77,6 +80,7 @@ class Browser:
     ) -> None:
         self._pairs, self._limit = pairs, limit
         self._only, self._metric = only, metric
+        self._told = time.monotonic()
         self._deck = self._sorted()
         self._number = self._top = 0
         self._own: Own | None = None
@@ -97,13 +101,24 @@ class Browser:
             typer.echo(f"Scored {len(seen)} pair{'' if len(seen) == 1 else 's'}. {told}")
 
     def _sorted(self) -> Deck:
-        chosen = select(self._pairs, WANTED[self._only], self._metric)
+        chosen = select(self._counted(), WANTED[self._only], self._metric)
         return Deck(islice(chosen, self._limit))
+
+    def _counted(self) -> Iterator[SavedPair]:
+        """Yield every pair; tell how far a search is that takes its time, as mathematics may."""
+        for number, pair in enumerate(self._pairs, start=1):
+            if time.monotonic() - self._told > TELL_SECONDS:
+                self._console.control(Control.home())
+                told = f"scoring pair {number} of {len(self._pairs)} …"
+                self._console.print(Text(told.ljust(self._console.width), "reverse"), end="")
+                self._told = time.monotonic()
+            yield pair
 
     def _browse(self) -> str:
         """Return the key that needs the ordinary screen: `t` or a quitting one."""
         with self._console.screen() as screen, self._keyboard.at_once():
             while True:
+                self._told = time.monotonic()
                 scored = self._deck.at(self._number)
                 drawn, window = self._console.size, self._window(scored)
                 self._console.control(Control.home())  # where `update` begins
@@ -125,10 +140,12 @@ class Browser:
             return Window(Text("ahalab demo", "bold"), Text(HELP), keys, self._top)
         if scored is None:
             count = len(self._deck.seen)
-            end = f"End of the {count} pairs" if count else "No such pair"
+            end = f"End of the {count} pair{'' if count == 1 else 's'}" if count else "No such pair"
             chosen = "" if self._only is Only.all else f"{self._only.value}, "
             title = Text(f"{end} ({chosen}by the {self._metric} reading).", "bold")
-            return Window(title, Text(""), keys, 0)
+            changes = Counter(seen.change(self._metric) for seen in self._deck.seen)
+            told = "\n".join(f"{count:>5} {change}" for change, count in changes.most_common())
+            return Window(title, Text(told), keys, 0)
         title = title_of(scored, self._number + 1, self._metric, self._only.value)
         body = page(scored, self._own, self._console.width)
         return Window(title, body, keys, self._top)
