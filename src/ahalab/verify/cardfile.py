@@ -30,13 +30,16 @@ FRONT = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
 
 def check_cards(study: Study) -> None:
     """Check every model card of a study; one without cards has nothing to be checked."""
+    plan = study.plan
+    if plan is None:
+        return
     cards = sorted(study.root.glob("arms/*/seed-*/adapter/README.md"))
     entries = sorted(study.root.glob("arms/*/seed-*/adapter/.eval_results/*.yaml"))
-    planned = {} if study.plan is None else {
+    planned = {
         study.paths.run(arm.name, seed).adapter: (arm.name, seed)
-        for arm in study.plan.arms
-        for seed in study.plan.seeds
-    }  # fmt: skip
+        for arm in plan.arms
+        for seed in plan.seeds
+    }
     for path in cards:
         _check_card(study, path, planned.get(path.parent))
     for path in entries:
