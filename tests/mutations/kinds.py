@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_builder import write_tensors
-from tampering import Row, chain, edit_json, edit_row, edit_rows, read_lines
 
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 from ahalab.store.reading import journal_path
+from study_builder import write_tensors
+from tampering import Row, chain, edit_json, edit_row, edit_rows, read_lines
 
 RUN = "arms/historical/seed-1"
 OTHER = "arms/additive_format/seed-1"

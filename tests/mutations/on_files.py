@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mutation_kinds import (
+from ahalab.store.fingerprint import ADAPTER_WEIGHTS
+from mutations.kinds import (
     ANY_LINE,
     ROLLOUTS,
     RUN,
@@ -21,8 +22,6 @@ from mutation_kinds import (
     torn,
 )
 from tampering import edit_json
-
-from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 
 # Left as they are: digests tell.
 PLAIN = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mutation_kinds import (
+from mutations.kinds import (
     ANSWERS,
     RANDOM,
     ROLLOUTS,

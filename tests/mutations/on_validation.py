@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mutation_kinds import RUN, Mutation, record, remove, row, rows, swap
-from tampering import Row, chain, edit_row, read_lines
-
 from ahalab.store.reading import journal_path
+from mutations.kinds import RUN, Mutation, record, remove, row, rows, swap
+from tampering import Row, chain, edit_row, read_lines
 
 ROWS = f"{RUN}/validation.jsonl"  # line 1 was cut; line 2 is correct: `#### 85`
 JOURNAL = f"{RUN}/validation.journal.jsonl"

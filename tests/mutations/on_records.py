@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from mutation_kinds import (
+from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from mutations.kinds import (
     ANSWERS,
     ANY_LINE,
     OTHER,
@@ -28,8 +29,6 @@ from mutation_kinds import (
     zeros,
 )
 from tampering import edit_json
-
-from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 
 
 def exception_for(answers: str) -> Tamper:

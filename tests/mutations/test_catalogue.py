@@ -1,20 +1,27 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
-from mutation_kinds import ANY_LINE, Mutation
-from mutations_analysis import ANALYSIS
-from mutations_files import PLAIN
-from mutations_rebuilt import REBUILT
-from mutations_records import RECORDS
-from mutations_rows import ROWS
-from mutations_templates import TEMPLATES
-from mutations_validation import VALIDATION
-from tampering import rebuild, reseal
 
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
+from mutations.kinds import ANY_LINE, Mutation
+from mutations.on_analysis import ANALYSIS
+from mutations.on_files import PLAIN
+from mutations.on_rebuilt import REBUILT
+from mutations.on_records import RECORDS
+from mutations.on_rows import ROWS
+from mutations.on_templates import TEMPLATES
+from mutations.on_validation import VALIDATION
+from tampering import rebuild, reseal
+
+
+@pytest.fixture
+def study(studies: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy to tamper with."""
+    return Path(shutil.copytree(studies["synthetic"], tmp_path / "synthetic"))
 
 
 def caught(root: Path, mutation: Mutation) -> Check:
