@@ -18,7 +18,7 @@ from mutations.on_whole_files import FileChange
 
 ANCHOR = "root.anchor"
 Checks = dict[str, Check]
-IN_PLACE = {"bytes", "file"}  # kinds whose failure names the very file
+IN_PLACE = {"record", "file"}  # kinds whose failure names the very file
 STALE = {"report.root"}  # tells of every change under a new root; by itself it proves little
 
 
@@ -26,7 +26,7 @@ STALE = {"report.root"}  # tells of every change under a new root; by itself it 
 class Judged:
     """What became of one mutation."""
 
-    kind: str  # `field`, `file`, `bytes`, ...
+    kind: str  # `field`, `record`, `file` or `by hand`
     name: str
     field: str
     check: str  # that must tell
@@ -55,32 +55,31 @@ def by_name(verification: Verification) -> Checks:
     return {check.name: check for check in verification.checks}
 
 
+def check_of(change: FieldChange) -> str:
+    """Return the check that must tell of a field; the anchor where only an outside root does."""
+    door, place = change.door.name, change.place
+    if unjudged(door, place.owner, place.field) is not None:
+        return ANCHOR
+    version = untold(place.owner, place.field)
+    return version or expected_check(door, place.owner, place.field) or ""
+
+
 def judge_field(root: Path, change: FieldChange, folder: Path) -> Judged:
     """Change one field of a copy, all digests mended, and see who tells."""
     place = change.place
     with copy_of(root, folder) as copy:
         change.tamper(copy)
         checks = by_name(verify_study(copy, expected_root=root_of(root), trust_rewards=True))
-    version = untold(place.owner, place.field)
-    if version is not None:
-        check = checks[version]
-        seen = check.status == "not checked" and bool(check.note)
-        return Judged(
-            "field", change.name, place.label, version, seen, f"NOT CHECKED: {check.note}"
-        )
-    told = {n for n, check in checks.items() if check.failed}
-    why = unjudged(change.door.name, place.owner, place.field)
-    if why is not None:  # a field that some check tells of does not belong there
+    name, label = check_of(change), change.group
+    if name == ANCHOR:  # a field that some check tells of does not belong there
+        told = {n for n, check in checks.items() if check.failed}
         exact = told - STALE == {ANCHOR}
-        return Judged("field", change.name, place.label, ANCHOR, exact, f"{why}: {sorted(told)}")
-    name = expected_check(change.door.name, place.owner, place.field)
-    if name is None:
-        return Judged("field", change.name, place.label, "", False, "stands in no table")
-    return _told(change, checks, name)
-
-
-def _told(change: FieldChange, checks: Checks, name: str) -> Judged:
-    label = change.place.label
+        return Judged("field", change.name, label, ANCHOR, exact, f"told by {sorted(told)}")
+    if not name:
+        return Judged("field", change.name, label, "", False, "stands in no table")
+    if untold(place.owner, place.field):
+        seen = checks[name].status == "not checked" and bool(checks[name].note)
+        return Judged("field", change.name, label, name, seen, f"NOT CHECKED: {checks[name].note}")
     return _by_check(
         "field", (change.name, label), checks[name], (change.file, change.line), checks
     )
@@ -93,7 +92,7 @@ def judge_bytes(root: Path, change: BytesChange, folder: Path) -> Judged:
         checks = by_name(verify_study(copy, trust_rewards=True))
     named = (change.name, change.how.name)
     place = (change.file, change.line)
-    return _by_check("bytes", named, checks[change.check], place, checks)
+    return _by_check("record", named, checks[change.check], place, checks)
 
 
 def judge_file(root: Path, change: FileChange, folder: Path) -> Judged:

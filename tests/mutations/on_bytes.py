@@ -118,10 +118,11 @@ class BytesChange:
         write_manifest(StudyPaths(root), manifest["plan_digest"])
 
 
-def bytes_changes(root: Path, *, every_file: bool = False) -> Iterator[BytesChange]:
-    """Yield every malformed form of every kind of record, in its first file or in every one."""
+def bytes_changes(studies: dict[str, Path]) -> Iterator[tuple[str, BytesChange]]:
+    """Yield (study, change): every malformed form of every kind of record, in its first file."""
     for door in DOORS:
-        files = [] if door.name in LOOSE else door.files(root)
-        for file in files if every_file else files[:1]:
+        found = ((name, file) for name, root in studies.items() for file in door.files(root))
+        study, file = next(found, ("", ""))
+        if study and door.name not in LOOSE:
             for how in MALFORMED:
-                yield BytesChange(door, file, 2 if door.rows else None, how)
+                yield study, BytesChange(door, file, 2 if door.rows else None, how)

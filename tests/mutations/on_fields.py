@@ -38,6 +38,11 @@ class FieldChange:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{self.place.label} in {where}"
 
+    @property
+    def group(self) -> str:
+        """Name the field of the struct, whatever the key."""
+        return f"{self.place.owner}.{self.place.field}"
+
     def tamper(self, root: Path) -> None:
         """Write the value, and mend every digest that an owner can mend."""
         if self.door.name == "plan":

@@ -102,14 +102,12 @@ class FileChange:
         return self.kind.do(root / self.file).relative_to(root).as_posix()
 
 
-def file_changes(root: Path, *, every_file: bool = False) -> Iterator[FileChange]:
-    """Yield every kind for every file but the manifest; or, of each kind of name, for one file."""
-    seen = set()
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if not path.is_file() or name == "manifest.json":
-            continue
-        if (path.name in seen or path.suffix == ".py") and not every_file:
-            continue
-        seen.add(path.name)
-        yield from (FileChange(kind, name) for kind in KINDS)
+def file_changes(studies: dict[str, Path]) -> Iterator[tuple[str, FileChange]]:
+    """Yield (study, change): whatever can be done, to one file of each name but the manifest."""
+    seen = {"manifest.json"}
+    for study, root in studies.items():
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and path.name not in seen:
+                seen.add(path.name)
+                name = path.relative_to(root).as_posix()
+                yield from ((study, FileChange(kind, name)) for kind in KINDS)
