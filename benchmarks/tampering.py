@@ -163,12 +163,12 @@ def make_again(root: Path, tampering: Tampering) -> None:
     write_manifest(paths, digest(plan))
 
 
-def look(root: Path, **held: Any) -> Told:
+def look(root: Path, check: str, **held: Any) -> Told:
     """Verify; return the failure that tells most."""
-    return _telling([c for c in verify_study(root, **held).checks if c.status == "failed"])
+    return _telling([c for c in verify_study(root, **held).checks if c.status == "failed"], check)
 
 
-def look_for_signature(root: Path, bench: Bench, *held: str) -> Told:
+def look_for_signature(root: Path, bench: Bench, check: str, *held: str) -> Told:
     """Verify by the real command, with the owner's signature required."""
     required = ("--allowed-signers", bench.allowed, "--identity", WHO)
     done = ahalab("verify", root, "--format", "json", *required, *held)
@@ -177,13 +177,13 @@ def look_for_signature(root: Path, bench: Bench, *held: str) -> Told:
         for c in json.loads(done.stdout)["checks"]
         if c["status"] == "failed"
     ]
-    return _telling(checks)
+    return _telling(checks, check)
 
 
-def _telling(failed: list[Check]) -> Told:
+def _telling(failed: list[Check], best: str) -> Told:
     if not failed:
         return Told(caught=False)
-    first = min(failed, key=_rank)
+    first = min(failed, key=lambda check: (check.name != best, *_rank(check)))
     return Told(True, first.name, first.failures[0])
 
 
@@ -194,17 +194,18 @@ def _rank(check: Check) -> tuple[bool, bool]:
 
 def run(bench: Bench, tampering: Tampering) -> tuple[Told, Told, Told | None]:
     """Return what is told with a root from outside, without one, and after the owner's re-seal."""
+    check = tampering.check
     with tampered(bench, tampering) as copy:
         if tampering.number in UNDER_SIGNATURE:
-            held = look_for_signature(copy, bench, "--root", bench.root)
-            return held, look_for_signature(copy, bench), None
-        with_root, without = look(copy, expected_root=bench.root), look(copy)
+            held = look_for_signature(copy, bench, check, "--root", bench.root)
+            return held, look_for_signature(copy, bench, check), None
+        with_root, without = look(copy, check, expected_root=bench.root), look(copy, check)
     if not 7 <= tampering.number <= 31 and tampering.number != 34:
         return with_root, without, None
     with tampered(bench, tampering) as copy:
         if tampering.number not in bench.others:
             make_again(copy, tampering)
-        return with_root, without, look(copy, expected_plan=bench.plan)
+        return with_root, without, look(copy, check, expected_plan=bench.plan)
 
 
 def main() -> None:
@@ -219,7 +220,7 @@ def main() -> None:
     chosen = [one for one in TAMPERINGS if not asked or one.number in asked]
     with tempfile.TemporaryDirectory() as folder:
         bench = prepare(Path(folder))
-        sound = look(bench.study, expected_root=bench.root, expected_plan=bench.plan)
+        sound = look(bench.study, "", expected_root=bench.root, expected_plan=bench.plan)
         for one in chosen:
             told = run(bench, one)
             for column, found in enumerate(told):

@@ -209,7 +209,7 @@ BY_STRUCT: Mapping[str, Mapping[str, str]] = {
     },
     "ManifestEntry": {"file.missing": "path", "file.hash": "bytes sha256"},
     "JournalHead": {
-        "chain.run": "rows_schema run", "plan.match": "plan_digest", "chain": "previous kind",
+        "chain.run": "rows_schema run", "plan.first": "plan_digest", "chain": "previous kind",
     },
     "JournalAttempt": {"attempts": "number utc rows bytes", "chain": "previous kind"},
     "JournalBatch": {"chain": "sequence rows start end sha256 previous kind"},

@@ -179,9 +179,20 @@ def shift(rows_: list[Row]) -> None:
         entry["prompt_id"] = prompt
 
 
-def drop_last_batch(entries: list[Row]) -> list[Row]:
+def without_last_batch(root: Path) -> None:
+    """Take the last batch out of rows and journal, the chain mended, the seal as it was."""
+    path = journal_path(root / ROLLOUTS)
+    entries = [json.loads(line) for line in read_lines(path)]
     last = max(i for i, e in enumerate(entries) if e["kind"] == "batch")
-    return entries[:last] + entries[last + 1 :]
+    gone = entries.pop(last)["rows"]
+    chain(path, entries)
+    edit_rows(root / ROLLOUTS, lambda found: found[:-gone])
+
+
+def no_longer_correct(found: list[Row]) -> None:
+    """Edit the first completion that is correct."""
+    first = next(entry for entry in found if entry["strict"] == "correct")
+    first["completion"] = "I add the parts.\n#### 1000000"
 
 
 def erase_attempt(entries: list[Row]) -> list[Row]:

@@ -20,6 +20,7 @@ from mutations.kinds import (
     swap,
     symlink,
     torn,
+    without_last_batch,
 )
 from tampering import edit_json
 
@@ -84,6 +85,13 @@ PLAIN = [
         "seal",
         ROLLOUTS,
         33,
+    ),
+    Mutation(
+        "the last batch is dropped",
+        without_last_batch,
+        "seal",
+        f"{RUN}/rollouts.journal.jsonl",
+        6,
     ),
     Mutation("a torn tail is called complete", torn, "seal", STEPS, 5),
     Mutation(

@@ -111,6 +111,13 @@ RECORDS = [
         "plan.n",
         f"{RUN}/run.json",
     ),
+    Mutation(
+        "rows are older than the plan",
+        journal(STEPS, lambda e: e[0].update(plan_digest="sha256:" + "0" * 64)),
+        "plan.first",
+        f"{RUN}/steps.journal.jsonl",
+        1,
+    ),
     Mutation("a run is left out", remove(RUN, f"replay/{RUN}"), "arms.all", ""),
     Mutation(
         "an unplanned run is added",
