@@ -33,8 +33,8 @@ class Tampering:
     check: str  # that says best what was done
     edit: Edit
     mend: bool = True  # journals and manifest afterwards; False: left as it is
-    owner: str = "all"  # what an owner makes again: `all`, `report` (keeps the analysis),
-    # `seal` (keeps the report too), or `` (the 8 that are no owner's)
+    owner: str = "all"  # what an owner makes again: `all`, `analysis` (all but the scores, which
+    # would undo it), `report` (and not the analysis), `seal` (nor the report), or nothing
 
 
 def _flip(root: Path) -> None:
@@ -251,7 +251,7 @@ TAMPERINGS = (
         "schema.type",
         lambda r: _line(r, ROLLOUTS, b'"sample":1', b'"sample":true'),
     ),
-    Tampering(14, "score 0 to 1", "regrade", _raise_score),
+    Tampering(14, "score 0 to 1", "regrade", _raise_score, owner="analysis"),
     Tampering(15, "completion edited", "tokens.text", _edit_completion),
     Tampering(16, "gold edited", "dataset.source", _gold),
     Tampering(
@@ -259,6 +259,7 @@ TAMPERINGS = (
         "extracted answer changed",
         "extract",
         lambda r: edit_row(r / ANSWERS, 4, extracted="77"),
+        owner="analysis",
     ),
     Tampering(18, "question dropped", "cover", _drop_question),
     Tampering(19, "question added", "cover", _add_question),

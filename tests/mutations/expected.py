@@ -124,7 +124,7 @@ BY_STRUCT: Mapping[str, Mapping[str, str]] = {
     "Comparison": {
         "plan.match": "plan_digest control alpha confidence margin_points",
         "stat.method": "protocol_digest",
-        "outcome.added": "primary",
+        "outcome.added": "primary unplanned",
         "outcome.missing": "missing adapters arms floor",
         "stat.n": "rates",
         "protocol": "allowed",
@@ -133,7 +133,8 @@ BY_STRUCT: Mapping[str, Mapping[str, str]] = {
     "AdapterComparison": {
         "outcome.missing": "arm seed metric",
         "stat.n": "n base_correct adapter_correct gained lost same_answers",
-        "stat.recompute": "difference_points interval_points p_value p_exact verdict",
+        "stat.recompute": "difference_points interval_points p_value p_exact verdict p_max_t "
+        "minimal_detectable_points",
         "stat.sentence": "sentence",
     },
     "ArmComparison": {

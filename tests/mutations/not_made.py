@@ -6,6 +6,8 @@ NOT_MADE = (
     ("AdapterComparison", "same_answers", "by hand in on_analysis.py: the field is there or not"),
     ("ChangedVerdict", "arm seed against metric first again",
      "a changed verdict is a failure of `replay` by itself (tests/verify/test_replays.py)"),
+    ("Comparison", "unplanned",
+     "more than was planned is a failure of `arms.all` by itself (on_records.py)"),
     ("Dropped", "split source reason", "the invented prompts are all short; UNJUDGED"),
     ("EndpointSpec", "url api dialect base adapter concurrency timeout_s max_retries api_key_env",
      "a plan's field, as all others under the plan's digest; answers of endpoints are tampered "

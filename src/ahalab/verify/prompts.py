@@ -94,9 +94,8 @@ def _check_source(study: Study, split: Split) -> None:
     name = study.stored_name(path)
     selection = study.record(study.paths.prompt_report, Selection)
     if selection is not None:
-        found = selection.available.get(split)
-        place = study.relative(study.paths.prompt_report)
-        ledger["dataset.source"].expect(place, None, f"{split} questions offered", offered, found)
+        place, told = study.relative(study.paths.prompt_report), selection.available.get(split)
+        ledger["dataset.source"].expect(place, None, f"{split} questions offered", offered, told)
     for line, prompt in study.prompts(split):
         at = _position(prompt)
         if not 0 <= at < len(drawn):
