@@ -12,10 +12,11 @@ import argparse
 import json
 import multiprocessing
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -101,14 +102,14 @@ def run_all(work: list[Job], processes: int) -> list[Judged]:
     return found
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, and as the last line one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quickstart", action="store_true", help="results/quickstart, too")
     parser.add_argument("--every", type=at_least_one, default=1, help="of quickstart's, every Nth")
     parser.add_argument("--jobs", type=at_least_one, default=1, help="processes")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         studies = make_studies(Path(folder))
@@ -133,7 +134,8 @@ def main() -> None:
         "benign": len(BENIGN) * len(roots), "flagged": len(false),
         "seconds": round(time.perf_counter() - began, 1),
     }))  # fmt: skip
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -162,7 +162,7 @@ def _other_adapter(root: Path) -> None:
     before = adapter_fingerprint(root / RUN / "adapter")
     weights = root / RUN / "adapter" / ADAPTER_WEIGHTS
     payload = bytearray(weights.read_bytes())
-    payload[-2] ^= 1  # a little of the last weight
+    payload[-4] ^= 1  # the last bit of the last weight
     weights.write_bytes(payload)
     rename(root, before, adapter_fingerprint(root / RUN / "adapter"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, scoring
+from benchmarks import agreement, comparison, scoring, tampering
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -66,3 +66,14 @@ def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
     shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
     assert shapes == [(60, 1), (60, 8), (400, 1), (60, 8)]
     assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])
+
+
+def test_the_tampering_benchmark_tells_in_every_column_what_was_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert tampering.main(["--only", "14"]) == 0
+    out = capsys.readouterr().out
+    figures: dict[str, Any] = json.loads(out.rstrip("\n").split("\n")[-1])
+    assert figures["sound_flagged"] is False
+    assert (figures["root_held"], figures["without"], figures["owner_reseals"]) == (1, 1, 1)
+    assert "regrade arms/correctness/seed-1/answers.jsonl:" in out
