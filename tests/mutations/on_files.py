@@ -91,7 +91,7 @@ PLAIN = [
         without_last_batch,
         "seal",
         f"{RUN}/rollouts.journal.jsonl",
-        6,
+        7,
     ),
     Mutation("a torn tail is called complete", torn, "seal", STEPS, 5),
     Mutation(
