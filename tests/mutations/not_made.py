@@ -21,3 +21,16 @@ NOT_MADE = (
     ("TaskSpec", "config dataset max_overlap_fraction revision splits subset",
      "a plan's field, as all others under the plan's digest"),
 )  # fmt: skip
+
+# Modules (or structs) of records that lie in no study, or have a suite of their own, and which.
+NO_DOOR = {
+    "counterfactual": "printed by `ahalab counterfactual`, in no study",
+    "demo": "ships with the package",
+    "pair": "printed by `ahalab compare` and `ahalab score`",
+    "power": "printed by `ahalab power`",
+    "preflight": "a working file, no evidence",
+    "rescoring": "printed by `ahalab rescore`",
+    "AblationStage": "printed by `ahalab ablate`",
+    "StagedAblation": "printed by `ahalab ablate`",
+    "reflection": "tests/verify/test_verifying_reflection.py",
+}

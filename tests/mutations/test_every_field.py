@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 from pathlib import Path
 
 import pytest
 
+from ahalab import records
+from ahalab.records.base import Record
 from ahalab.verify.checks import CHECKS
 from mutations.doors import DOORS, Door
 from mutations.expected import BY_DOOR, BY_STRUCT, UNJUDGED, expected_check, unjudged, untold
 from mutations.fields import struct_fields
 from mutations.judging import Judged, judge_bytes, judge_field, judge_file
-from mutations.not_made import NOT_MADE
+from mutations.not_made import NO_DOOR, NOT_MADE
 from mutations.on_bytes import bytes_changes
 from mutations.on_fields import FieldChange, changes_in, once_each
 from mutations.on_whole_files import file_changes
@@ -32,6 +36,22 @@ def test_every_field_of_every_record_has_a_check_or_a_reason_why_none_can_tell()
         for door, struct, field in NAMED
         if not (expected_check(door, struct, field) or untold(struct, field))
         and not unjudged(door, struct, field)
+    ]
+    assert left == []
+
+
+def test_every_record_lies_behind_a_door_or_in_no_study() -> None:
+    behind = {struct for _, struct, _ in NAMED}
+    left = [
+        f"{module.name}.{name}"
+        for module in pkgutil.iter_modules(records.__path__)
+        for name, kind in vars(importlib.import_module(f"ahalab.records.{module.name}")).items()
+        if isinstance(kind, type)
+        and issubclass(kind, Record)
+        and kind is not Record
+        and kind.__module__ == f"ahalab.records.{module.name}"
+        and name not in behind
+        and not {name, module.name} & NO_DOOR.keys()
     ]
     assert left == []
 
