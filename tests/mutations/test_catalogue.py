@@ -10,7 +10,7 @@ from mutations.by_hand import ByHand, judge_by_hand, mutations_by_hand
 
 
 @pytest.mark.parametrize(
-    "by_hand", mutations_by_hand(), ids=lambda one: f"{one.mutation.name}, {one.after}"
+    "by_hand", list(mutations_by_hand()), ids=lambda one: f"{one.mutation.name}, {one.after}"
 )
 def test_tampering_is_named_with_file_and_line(
     studies: dict[str, Path], tmp_path: Path, by_hand: ByHand
