@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, damage, scoring
+from benchmarks import agreement, comparison, damage, scoring, tampering
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -80,3 +80,14 @@ def test_the_damage_benchmark_counts_every_kind_of_row_file_and_finds_no_wrong_e
     assert (figures["files"], figures["wrong"]) == (5, 0)
     for end in ("rows lost: refused", "torn: resumed", "journal cut: resumed"):
         assert figures["ends"][end] > 0
+
+
+def test_the_tampering_benchmark_tells_in_every_column_what_was_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert tampering.main(["--only", "14"]) == 0
+    out = capsys.readouterr().out
+    figures: dict[str, Any] = json.loads(out.rstrip("\n").split("\n")[-1])
+    assert figures["sound_flagged"] is False
+    assert (figures["root_held"], figures["without"], figures["owner_reseals"]) == (1, 1, 1)
+    assert "regrade arms/correctness/seed-1/answers.jsonl:" in out

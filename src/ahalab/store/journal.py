@@ -92,7 +92,11 @@ class JournalState:
                 del self.batches[line.sequence :]
                 kept = (len(self.batches), self.rows, self.end, before - self.rows)
                 if (line.sequence, line.rows, line.end, line.cut_rows) != kept:
-                    raise RecordError(f"{place}: the cut does not fall on a batch boundary.")
+                    raise RecordError(
+                        f"{place}: expected a cut to {kept[0]} batches, {kept[1]} rows and "
+                        f"{kept[2]} bytes that takes {kept[3]} rows, found {line.sequence}, "
+                        f"{line.rows}, {line.end} and {line.cut_rows}."
+                    )
                 self.cuts.append(line)
             case JournalSeal():
                 if (line.rows, line.bytes) != (self.rows, self.end):

@@ -35,6 +35,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "sig.key": "the key is one of the signer's",
         "chain": "journals are whole chains, and rows are the bytes that were committed",
         "chain.run": "each journal belongs to the rows beside it",
+        "plan.first": "this plan was there before the first row of every file",
         "attempts": "attempts are numbered, and found what was committed before them",
         "seal": "row files are complete: sealed, and nothing after the seal",
         "dataset.hash": "prompt ids are the digests of question and gold",
