@@ -34,10 +34,10 @@ CREATE TABLE timing(id INTEGER PRIMARY KEY, run INTEGER, step INTEGER, seconds R
 CREATE TABLE rollout(id INTEGER PRIMARY KEY, run INTEGER, step INTEGER, grp INTEGER,
   prompt INTEGER, sample INTEGER, tokens INTEGER, finish TEXT, reward REAL, advantage REAL,
   historical TEXT, strict TEXT, lenient TEXT, formatted INTEGER, repetition REAL,
-  reflections INTEGER);
+  reflections INTEGER, extracted TEXT);
 CREATE INDEX rollout_place ON rollout(run, step, grp);
-CREATE TABLE rollout_text(id INTEGER PRIMARY KEY, completion TEXT, extracted TEXT, status TEXT,
-  components TEXT, reflection TEXT);
+CREATE TABLE rollout_text(id INTEGER PRIMARY KEY, completion TEXT, status TEXT, components TEXT,
+  reflection TEXT);
 CREATE VIRTUAL TABLE rollout_words USING fts5(completion, content='rollout_text',
   content_rowid='id');
 CREATE TABLE answer(id INTEGER PRIMARY KEY, run INTEGER, prompt INTEGER, sample INTEGER,

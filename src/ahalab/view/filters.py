@@ -26,6 +26,7 @@ class Field:
     kind: Kind
     choices: tuple[str, ...] = ()  # of a name; empty: anything
     says: str = ""  # for the help
+    within: str = "{}"  # the condition that holds the comparison, where another table has the field
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,15 @@ def _condition(term: Condition, fields: Mapping[str, Field]) -> Clause:
         raise QueryError(
             term.place, f'expected a field, found {term.field!r}. {told} Quote a "word" with signs.'
         )
+    compared = _comparison(term, field)
+    return Clause(f"({field.within.format(compared.sql)})", compared.parameters)
+
+
+def _comparison(term: Condition, field: Field) -> Clause:
     if term.operator == "~":
         if field.kind != "text":
             raise _refused(term, "~ looks into texts", field)
-        return Clause(f"(instr({field.sql}, ?) > 0)", (term.values[0],))
+        return Clause(f"instr({field.sql}, ?) > 0", (term.values[0],))
     if field.kind == "number":
         numbers = [_number(term, value) for value in term.values]
         return _compared(field.sql, term.operator, numbers)

@@ -108,6 +108,7 @@ class Indexer:
             except (InputError, OSError) as error:  # what is indexed stays
                 writer.fault(source, str(error))
                 continue
+            writer.announce(source, state)
             self._totals[source.name] = (writer.rows_of(source), state.rows)
             states.append((source, seen, state))
         report(self.extent)
@@ -142,6 +143,13 @@ class _Writer:
         ).fetchone()
         return int(found[0]) if found else 0
 
+    def announce(self, source: Source, state: JournalState) -> None:
+        """Keep how many rows a source has, before any of the new ones is indexed."""
+        self._database.execute(
+            "UPDATE source SET total = ?, sealed = ? WHERE id = ?",
+            (state.rows, state.seal is not None, self._source(source)),
+        )
+
     def fault(self, source: Source, fault: str | None) -> None:
         """Keep why a source could not be read on, or that it could."""
         self._source(source)
@@ -162,7 +170,6 @@ class _Writer:
         kept = self._agreeing(number, state.batches)
         self._database.execute("BEGIN IMMEDIATE")
         self._cut(source, number, kept)
-        self._total(number, state)
         began = time.monotonic()
         wanted = state.batches[kept:]
         for batch, payload in _payloads(source, wanted):
@@ -215,12 +222,6 @@ class _Writer:
         )
         taken = sum(last - first + 1 for first, last in gone)
         self._database.execute("UPDATE source SET rows = rows - ? WHERE id = ?", (taken, number))
-
-    def _total(self, number: int, state: JournalState) -> None:
-        self._database.execute(
-            "UPDATE source SET total = ?, sealed = ? WHERE id = ?",
-            (state.rows, state.seal is not None, number),
-        )
 
 
 def _payloads(

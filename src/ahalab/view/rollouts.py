@@ -30,6 +30,9 @@ SORTS = {
     "tokens": "r.tokens DESC, r.id",
     "-tokens": "r.tokens, r.id",
 }
+RUN = "r.run IN (SELECT id FROM run WHERE {})"
+PROMPT = "r.prompt IN (SELECT id FROM prompt WHERE {})"
+TEXT = "r.id IN (SELECT id FROM rollout_text WHERE {})"
 FIELDS = {
     "tokens": Field("r.tokens", "number", says="tokens of the completion"),
     "reward": Field("r.reward", "number"),
@@ -37,8 +40,8 @@ FIELDS = {
     "step": Field("r.step", "number", says="steps done when it was generated"),
     "group": Field("r.grp", "number"),
     "sample": Field("r.sample", "number"),
-    "seed": Field("(SELECT seed FROM run WHERE id = r.run)", "number"),
-    "arm": Field("(SELECT arm FROM run WHERE id = r.run)", "name"),
+    "seed": Field("seed", "number", within=RUN),
+    "arm": Field("arm", "name", within=RUN),
     "outcome": Field("r.strict", "name", OUTCOMES, "strict, by the evaluation scorer"),
     "strict": Field("r.strict", "name", OUTCOMES, "in the asked format"),
     "lenient": Field("r.lenient", "name", OUTCOMES, "wherever stated"),
@@ -48,14 +51,14 @@ FIELDS = {
     "disagree": Field("(r.historical <> r.strict)", "flag", says="the two scorers differ"),
     "repetition": Field("r.repetition", "number"),
     "reflections": Field("r.reflections", "number", says="reflection markers"),
-    "text": Field("(SELECT completion FROM rollout_text WHERE id = r.id)", "text"),
-    "extracted": Field("(SELECT extracted FROM rollout_text WHERE id = r.id)", "text"),
-    "question": Field("(SELECT question FROM prompt WHERE id = r.prompt)", "text"),
-    "gold": Field("(SELECT gold FROM prompt WHERE id = r.prompt)", "text"),
+    "text": Field("completion", "text", within=TEXT),
+    "extracted": Field("r.extracted", "text"),
+    "question": Field("question", "text", within=PROMPT),
+    "gold": Field("gold", "text", within=PROMPT),
 }
 SEARCHED = Searched(
     "r.id IN (SELECT rowid FROM rollout_words WHERE rollout_words MATCH ?)",
-    "instr((SELECT completion FROM rollout_text WHERE id = r.id), ?) > 0",
+    TEXT.format("instr(completion, ?) > 0"),
     1,
 )
 
@@ -246,27 +249,32 @@ def search(database: sqlite3.Connection, query: str, sort: str, page: int) -> Se
     if not 1 <= page <= MAX_PAGE:
         raise InputError(f"page: expected a number from 1 on, found {page}.")
     where = clause(parse(query), fields_of(database), SEARCHED)
-    total, more = _count(database, where)
-    chosen = database.execute(
-        f"SELECT r.id FROM rollout r WHERE {where.sql} ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?",  # noqa: S608
-        (*where.parameters, PAGE, (page - 1) * PAGE),
-    )
-    found = tuple(_found(database, number) for (number,) in chosen.fetchall())
+    total, more, numbers = _numbers(database, where, sort, (page - 1) * PAGE)
+    found = tuple(_found(database, number) for number in numbers)
     return Search(total, more, page, max(1, -(-total // PAGE)), found)
 
 
-def _count(database: sqlite3.Connection, where: Clause) -> tuple[int, bool]:
-    """Return how many rollouts a filter finds, and whether there are more than were counted."""
+def _numbers(
+    database: sqlite3.Connection, where: Clause, sort: str, offset: int
+) -> tuple[int, bool, list[int]]:
+    """Return how many rollouts a filter finds, whether there are more, and those of one page."""
+    select = f"SELECT r.id FROM rollout r WHERE {where.sql}"  # noqa: S608
     if where.sql == "1":
-        (rows,) = database.execute(
+        (total,) = database.execute(
             "SELECT coalesce(sum(rows), 0) FROM source WHERE name LIKE '%/rollouts'"
         ).fetchone()
-        return int(rows), False
-    (count,) = database.execute(
-        f"SELECT count(*) FROM (SELECT 1 FROM rollout r WHERE {where.sql} LIMIT ?)",  # noqa: S608
-        (*where.parameters, MAX_COUNT + 1),
-    ).fetchone()
-    return min(count, MAX_COUNT), count > MAX_COUNT
+    else:  # one look finds both the count and, in the order of generation, most pages
+        order = "ORDER BY r.id" if sort == "place" else ""
+        limited = database.execute(f"{select} {order} LIMIT ?", (*where.parameters, MAX_COUNT + 1))
+        found = [number for (number,) in limited]
+        total = len(found)
+        if sort == "place" and offset + PAGE <= MAX_COUNT:
+            return min(total, MAX_COUNT), total > MAX_COUNT, found[offset : offset + PAGE]
+    chosen = database.execute(
+        f"{select} ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?", (*where.parameters, PAGE, offset)
+    )
+    more = where.sql != "1" and total > MAX_COUNT
+    return MAX_COUNT if more else total, more, [number for (number,) in chosen]
 
 
 def _found(database: sqlite3.Connection, number: int) -> Found:
@@ -288,7 +296,7 @@ def _run(database: sqlite3.Connection, run: Cell) -> int:
 
 
 _CARD = (
-    "SELECT r.*, t.completion, t.extracted, t.status, t.components, t.reflection, "
+    "SELECT r.*, t.completion, t.status, t.components, t.reflection, "
     "p.name AS prompt_name, p.question, p.gold, run.name AS run_name FROM rollout r "
     "JOIN rollout_text t ON t.id = r.id LEFT JOIN prompt p ON p.id = r.prompt "
     "LEFT JOIN run ON run.id = r.run"

@@ -169,17 +169,17 @@ class Rows:
             (name, self._components[name]) for name in sorted(names & self._components.keys())
         ]
         columns = "".join(f", c{position}" for _, position in filled)
-        marks = ", ".join("?" * (16 + len(filled)))
+        marks = ", ".join("?" * (17 + len(filled)))
         self._database.executemany(
             "INSERT INTO rollout(id, run, step, grp, prompt, sample, tokens, finish, reward, "  # noqa: S608
-            "advantage, historical, strict, lenient, formatted, repetition, reflections"
+            "advantage, historical, strict, lenient, formatted, repetition, reflections, extracted"
             f"{columns}) VALUES ({marks})",
             (
                 (
                     number, run, row.step, row.group, self._prompt("train", row.prompt_id),
                     row.sample, len(row.completion_ids), row.finish, row.reward, row.advantage,
                     row.historical, row.strict, row.lenient, row.formatted, row.repetition,
-                    len(row.reflection),
+                    len(row.reflection), _text(row.extracted),
                     *(_value(row, name) for name, _ in filled),
                 )
                 for number, row in enumerate(rows, first)
@@ -187,13 +187,13 @@ class Rows:
         )  # fmt: skip
         texts = [
             (
-                number, _text(row.completion), _text(row.extracted), row.status,
+                number, _text(row.completion), row.status,
                 msgspec.json.encode(row.components).decode(),
                 json.dumps(row.reflection) if row.reflection else "[]",
             )
             for number, row in enumerate(rows, first)
         ]  # fmt: skip
-        self._database.executemany("INSERT INTO rollout_text VALUES (?, ?, ?, ?, ?, ?)", texts)
+        self._database.executemany("INSERT INTO rollout_text VALUES (?, ?, ?, ?, ?)", texts)
         self._words("rollout", texts)
 
     def _words(self, table: str, texts: Sequence[tuple[Any, ...]]) -> None:

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { asked } from "./cards.js";
 import { byId, fill, h } from "./dom.js";
 import { count, many } from "./format.js";
-import { filterBox, filterFault, move, pager, press, showLines } from "./list.js";
+import { chooser, filterBox, filterFault, move, pager, press, showLines } from "./list.js";
 import { failed, tell } from "./tell.js";
 import { differences, textOf, verdict } from "./text.js";
 
@@ -42,12 +42,10 @@ export async function start(main, id) {
   const { runs } = await ask(`/study/${id}`);
   fill(main, h("h1", { class: "away" }, "Compare"),
     h("div", { class: "tools" },
-      h("label", { for: "cell" }, "Adapter"),
-      h("select", { id: "cell", onchange: (event) => go({ cell: event.target.value, page: undefined, id: undefined }) },
-        runs.map((run) => h("option", { value: run.name }, `${run.arm} · ${run.seed}${run.control ? " (control)" : ""}`))),
-      h("label", { for: "metric" }, "Reading"),
-      h("select", { id: "metric", onchange: (event) => go({ metric: event.target.value === "strict" ? undefined : event.target.value, page: undefined, id: undefined }) },
-        h("option", { value: "strict" }, "strict"), h("option", { value: "lenient" }, "lenient")),
+      chooser("cell", "Adapter", runs.map((run) => [run.name, `${run.arm} · ${run.seed}${run.control ? " (control)" : ""}`]),
+        (cell) => go({ cell, page: undefined, id: undefined })),
+      chooser("metric", "Reading", [["strict", "strict"], ["lenient", "lenient"]],
+        (metric) => go({ metric: metric === "strict" ? undefined : metric, page: undefined, id: undefined })),
       filterBox(state().q ?? "", "tokens>200 base.strict=wrong rule=hashes word")),
     h("div", { id: "shows", class: "shows", role: "group", "aria-label": "Kinds of pairs" }),
     h("p", { id: "note", class: "notice", hidden: true }),

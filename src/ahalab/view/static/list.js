@@ -60,6 +60,12 @@ export function filterBox(value, hint) {
     h("p", { id: "filter-fault", class: "fault", role: "alert" }));
 }
 
+/** A labelled choice among [value, text]; `choose` is told the value. */
+export function chooser(id, label, options, choose) {
+  return h("span", { class: "field" }, h("label", { for: id }, label),
+    h("select", { id, onchange: (event) => choose(event.target.value) }, options.map(([value, text]) => h("option", { value }, text))));
+}
+
 /** Say what is wrong with the filter, or that nothing is. */
 export function filterFault(error) {
   const box = byId("filter");
@@ -70,4 +76,5 @@ export function filterFault(error) {
   else box.removeAttribute("aria-invalid");
 }
 
+/** What a key does that presses a button. */
 export const press = (id) => () => { const button = byId(id); if (button && !button.disabled) button.click(); };

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { asked, card } from "./cards.js";
 import { byId, fill, h } from "./dom.js";
 import { number, signed } from "./format.js";
-import { filterBox, filterFault, move, pager, press, showLines } from "./list.js";
+import { chooser, filterBox, filterFault, move, pager, press, showLines } from "./list.js";
 import { failed, tell } from "./tell.js";
 import { outcome } from "./text.js";
 
@@ -28,9 +28,7 @@ export async function start(main, id) {
   study = id;
   fill(main, h("h1", { class: "away" }, "Rollouts"),
     h("div", { class: "tools" }, filterBox(state().q ?? "", 'tokens>200 outcome=wrong reward>0.8 "carry the"'),
-      h("label", { for: "sort" }, "Order"),
-      h("select", { id: "sort", onchange: (event) => go({ sort: event.target.value === "place" ? undefined : event.target.value, page: undefined, id: undefined }) },
-        ORDERS.map(([value, text]) => h("option", { value }, text)))),
+      chooser("sort", "Order", ORDERS, (sort) => go({ sort: sort === "place" ? undefined : sort, page: undefined, id: undefined }))),
     h("div", { class: "split" },
       h("nav", { class: "side", "aria-label": "Rollouts found" }, h("p", { id: "pager", class: "pager" }), h("ol", { id: "list", class: "lines" })),
       h("section", { id: "detail", class: "detail", "aria-label": "The rollout", tabindex: "0" })));

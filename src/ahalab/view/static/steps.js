@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { asked, card } from "./cards.js";
 import { byId, fill, h } from "./dom.js";
 import { count, number } from "./format.js";
-import { move, press, showLines } from "./list.js";
+import { chooser, move, press, showLines } from "./list.js";
 import { failed, tell } from "./tell.js";
 
 export const title = "Steps";
@@ -25,14 +25,13 @@ export async function start(main, id) {
   runs = (await ask(`/study/${id}`)).runs;
   fill(main, h("h1", { class: "away" }, "Steps"),
     h("div", { class: "tools" },
-      h("label", { for: "run" }, "Run"),
-      h("select", { id: "run", onchange: (event) => go({ run: event.target.value, group: undefined }) },
-        runs.map((run) => h("option", { value: run.name }, `${run.arm} · ${run.seed}${run.control ? " (control)" : ""}`))),
-      h("label", { for: "step" }, "Step"),
+      chooser("run", "Run", runs.map((run) => [run.name, `${run.arm} · ${run.seed}${run.control ? " (control)" : ""}`]),
+        (run) => go({ run, group: undefined })),
+      h("span", { class: "field" }, h("label", { for: "step" }, "Step"),
       h("button", { type: "button", id: "previous-step", "aria-label": "Previous step", title: "Previous step ([)", onclick: () => toStep(here?.previous) }, "‹"),
       h("input", { id: "step", type: "number", min: 0, onchange: (event) => toStep(event.target.value) }),
       h("button", { type: "button", id: "next-step", "aria-label": "Next step", title: "Next step (])", onclick: () => toStep(here?.next) }, "›"),
-      h("button", { type: "button", id: "last-step", class: "quiet", onclick: () => toStep(undefined, true) }, "latest"),
+        h("button", { type: "button", id: "last-step", class: "quiet", onclick: () => toStep(undefined, true) }, "latest")),
       h("span", { id: "range", class: "muted" })),
     h("div", { class: "split" },
       h("nav", { class: "side", "aria-label": "Groups of the step" }, h("ol", { id: "list", class: "lines" })),
