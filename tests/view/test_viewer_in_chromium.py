@@ -141,9 +141,10 @@ def test_a_filter_is_in_the_address_and_a_reload_gives_the_same(
     expect(page.locator("#pager")).to_contain_text("30 rollouts")
     page.keyboard.press("Escape")
     page.select_option("#sort", "-advantage")
-    page.wait_for_url("**sort=-advantage*")
+    expect(page.locator("#list a").nth(1)).to_contain_text("−0.50")  # 0.00 as generated
     page.keyboard.press("j")
-    page.wait_for_url("**id=*")
+    expect(page.locator("#list a").nth(1)).to_have_attribute("aria-current", "true")
+    expect(page.locator("#detail")).to_contain_text("step 1, group 0, sample 2")
     before = (page.url, current(page), page.locator("#detail").inner_text())
     page.reload()
     page.wait_for_selector(".card")

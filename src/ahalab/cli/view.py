@@ -24,7 +24,7 @@ def view(
     ] = 0,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Look at studies in a browser on this machine: runs, curves, rollouts, pairs."""
+    """Show studies on a local page: curves, rollouts, pairs."""
     from ahalab.cli.output import say
     from ahalab.view.serve import serve
 

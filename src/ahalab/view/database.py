@@ -6,11 +6,12 @@ import hashlib
 import os
 import sqlite3
 import sys
+import zlib
 from pathlib import Path
 
 from ahalab.errors import InputError
 
-VERSION = 1  # another: the index is made again
+EDITION = 1  # raise it when rows of the same tables come to mean something else
 KINDS = ("rollout", "answer")  # tables of rows with a text
 MAX_COMPONENTS = 64  # columns c0, c1, ... of `rollout`
 BUSY_SECONDS = 10.0
@@ -47,6 +48,10 @@ CREATE TABLE answer_text(id INTEGER PRIMARY KEY, completion TEXT, extracted TEXT
 CREATE VIRTUAL TABLE answer_words USING fts5(completion, content='answer_text',
   content_rowid='id');
 """
+
+
+# Of the tables and their meaning; an index of another version is made again.
+VERSION = zlib.crc32(f"{EDITION}{SCHEMA}".encode()) & 0x7FFFFFFF
 
 
 def cache_folder() -> Path:
