@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, scoring
+from benchmarks import agreement, comparison, scoring, viewer
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -66,3 +66,16 @@ def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
     shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
     assert shapes == [(60, 1), (60, 8), (400, 1), (60, 8)]
     assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])
+
+
+def test_the_viewer_benchmark_ends_with_its_figures_on_a_small_study(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert viewer.main(["--rollouts", "4000"]) == 0
+    figures = _figures(capsys)
+    assert figures["rows"] == 20 * 512 + 2_000 + 20  # rollouts, prompts, steps
+    by_filter = {one["what"]: one["found"] for one in figures["filters"]}
+    assert by_filter["tokens>200 outcome=wrong reward>0.8"] == "0"
+    assert int(by_filter["tokens>200 outcome=wrong reward<0.8"].replace(",", "")) > 0
+    assert all(one["seconds"] > 0 for one in figures["pages"])
+    assert figures["memory_mib"]["indexed"] > 0

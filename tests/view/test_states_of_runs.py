@@ -169,6 +169,16 @@ def test_steps_that_were_taken_back_make_the_reader_begin_anew(viewed: Viewed) -
     assert of_run(found, "arms/correctness/seed-1") == (1, 2, 3)
 
 
+def test_a_long_run_is_shown_by_every_k_th_step(
+    viewed: Viewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ahalab.view.curves.MAX_POINTS", 3)  # of the plan's five steps: every 2nd
+    with indexed(viewed) as (study, database):
+        found = curves(study, database)
+    assert found.every == 2
+    assert of_run(found, "arms/correctness/seed-1") == (2,)
+
+
 @pytest.mark.parametrize("cursor", ["x", "1", "-1.2", "9" * 50, "999.3"])
 def test_a_cursor_of_nobody_begins_anew(viewed: Viewed, cursor: str) -> None:
     with indexed(viewed) as (study, database):

@@ -22,10 +22,30 @@ export async function start(main) {
 
 function show({ studies, broken, faults }) {
   const faulty = [...broken, ...faults].map((fault) => h("p", { class: "notice bad" }, fault));
+  const before = kept();
   const none = studies.length || faulty.length ? null : h("p", { class: "empty" }, "The index is being made …");
   fill(document.getElementById("studies"), faulty, studies.map(study), none);
+  restore(before);
   const open = studies.flatMap((one) => one.runs).filter((run) => run.status === "running").length;
   tell(open ? `${many(open, "run")} going on` : "");
+}
+
+/** What a reader did to the page, which drawing it again would undo. */
+function kept() {
+  const box = document.getElementById("studies");
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  return {
+    open: [...box.querySelectorAll("details[open]")].map((details) => details.id),
+    scrolled: [...box.querySelectorAll(".scroll")].map((region) => [region.id, region.scrollLeft]),
+    focused: focused && (focused.id ? `[id="${focused.id}"]` : focused.matches("summary") ? `[id="${focused.parentElement.id}"] > summary`
+      : `a[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`),
+  };
+}
+
+function restore({ open, scrolled, focused }) {
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  for (const [id, left] of scrolled) if (left) document.getElementById(id)?.scrollTo(left, 0);
+  if (focused) document.querySelector(`#studies ${focused}`)?.focus({ preventScroll: true });
 }
 
 function study(one) {
@@ -41,8 +61,8 @@ function study(one) {
     behind ? h("p", { class: "notice" }, h("label", {}, `Indexing: ${count(one.rows)} of ${count(one.rows_total)} rows `,
       h("progress", { max: one.rows_total, value: one.rows }))) : null,
     one.faults.map((fault) => h("p", { class: "notice bad" }, fault)),
-    h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
-    one.sentences.length ? h("details", {}, h("summary", {}, "What the analysis says"),
+    h("div", { class: "scroll", id: `runs-${one.id}`, role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
+    one.sentences.length ? h("details", { id: `says-${one.id}` }, h("summary", {}, "What the analysis says"),
       h("ul", { class: "sentences" }, one.sentences.map((sentence) => h("li", {}, sentence)))) : null);
 }
 
