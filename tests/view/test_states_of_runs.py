@@ -98,7 +98,7 @@ def test_a_dead_owner_has_stopped(viewed: Viewed) -> None:
     gone.wait()
     lock(viewed, pid=gone.pid, since=datetime.now(UTC).isoformat(timespec="seconds"))
     one = run(viewed, last_commit(viewed, 60))
-    assert (one.status, one.why) == ("stopped", "no process writes to it; the same command resumes")
+    assert (one.status, one.why) == ("stopped", "no process writes here; the same command resumes")
 
 
 def test_a_later_process_of_the_same_number_is_not_the_owner(viewed: Viewed) -> None:

@@ -60,10 +60,25 @@ function study(one) {
       h("span", { class: "path" }, one.path)),
     behind ? h("p", { class: "notice" }, h("label", {}, `Indexing: ${count(one.rows)} of ${count(one.rows_total)} rows `,
       h("progress", { max: one.rows_total, value: one.rows }))) : null,
-    one.faults.map((fault) => h("p", { class: "notice bad" }, fault)),
+    one.faults.slice(0, 2).map((fault) => h("p", { class: "notice bad" }, fault)),
+    one.faults.length > 2 ? h("details", { id: `faults-${one.id}` }, h("summary", {}, `${one.faults.length - 2} more files can't be read`),
+      one.faults.slice(2).map((fault) => h("p", { class: "notice bad" }, fault))) : null,
+    warnings(one),
     h("div", { class: "scroll", id: `runs-${one.id}`, role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
     one.sentences.length ? h("details", { id: `says-${one.id}` }, h("summary", {}, "What the analysis says"),
       h("ul", { class: "sentences" }, one.sentences.map((sentence) => h("li", {}, sentence)))) : null);
+}
+
+/** What does not move although it is not done: each stale one by name, the stopped ones together. */
+function warnings(one) {
+  const parts = [...one.runs, ...one.answers.map((row) => ({ ...row, name: `${row.name} (evaluation)` }))];
+  const stale = parts.filter((part) => part.status === "stale");
+  const stopped = parts.filter((part) => part.status === "stopped");
+  const names = stopped.length <= 3 ? stopped.map((part) => part.name).join(", ") : `${stopped.length} of ${parts.length} runs and answer sets`;
+  return [
+    stale.map((part) => h("p", { class: "notice bad" }, h("b", {}, "Stale: "), `${part.name}: ${part.why}`)),
+    stopped.length ? h("p", { class: "notice" }, h("b", {}, "Stopped: "), `${names}: ${stopped[0].why}`) : null,
+  ];
 }
 
 function table(one) {
@@ -79,7 +94,7 @@ function table(one) {
       h("td", {}, status(run.status, run.why)),
       h("td", { class: "progress" }, h("progress", { max: run.steps_planned, value: run.steps, "aria-label": `Steps of ${run.name}` }),
         h("span", {}, `${count(run.steps)}/${count(run.steps_planned)}`)),
-      cell(run.status === "running" ? duration(run.left_seconds) : run.idle_seconds === null ? "" : `${duration(run.idle_seconds)} ago`),
+      cell(when(run)),
       cell(number(latest.reward)), cell(percent(latest.strict)), cell(percent(latest.dead)), cell(percent(latest.truncated)),
       h("td", { class: run.alarms.length ? "alarms" : "muted" }, run.alarms.length ? run.alarms.join(", ") : run.status === "done" ? "none" : UNKNOWN),
       ...evaluation(one, eyed));
@@ -91,11 +106,16 @@ function table(one) {
     h("thead", {}, h("tr", {}, h("td", {}), h("th", { colspan: "8", scope: "colgroup" }, "Training"),
       h("th", { colspan: "3", scope: "colgroup", class: "evaluated" }, "Evaluation")),
     h("tr", {},
-      head("Arm · seed", "", ""), head("Status", "", ""), head("Steps", "", ""), head("Left", "time left, or the last commit"),
+      head("Arm · seed", "", ""), head("Status", "", ""), head("Steps", "", ""), head("Time", "time left, or since the last commit"),
       head("Reward", "mean of the last step"), head("Strict", "of the last step's rollouts"), head("Dead", "groups of equal rewards"),
       head("Cut", "rollouts cut at the token limit"), head("Alarms", "", ""),
       head("Answers", "to the evaluation's questions", "evaluated"), head("Strict", "evaluation, in the asked format"), head("Lenient", "evaluation, wherever stated"))),
     h("tbody", {}, rows, others));
+}
+
+function when(run) {
+  if (run.status === "running" && run.left_seconds !== null) return `${duration(run.left_seconds)} left`;
+  return run.idle_seconds === null ? "" : `${duration(run.idle_seconds)} ago`;
 }
 
 function evaluation(one, row) {
@@ -112,6 +132,5 @@ function evaluation(one, row) {
 
 function status(word, why) {
   return h("span", { class: `status ${word}`, title: why || null },
-    h("span", { "aria-hidden": "true" }, `${SIGNS[word]} `), word,
-    word === "stale" || word === "stopped" ? h("small", {}, ` ${why}`) : null);
+    h("span", { "aria-hidden": "true" }, `${SIGNS[word]} `), word);
 }
