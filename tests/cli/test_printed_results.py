@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 from command import Call
-from small_study import put, write_study
+from msgspec.structs import replace
+from small_study import make_protocol, put, write_answers, write_study
 
 from ahalab.analyze.compare import analyze
 from ahalab.cli.output import harmless
-from ahalab.records.base import encode, encode_pretty
+from ahalab.records.base import decode_file, encode, encode_pretty
 from ahalab.records.comparison import Comparison
-from ahalab.store.layout import StudyPaths
+from ahalab.records.diagnostics import Diagnostics, Trend
+from ahalab.records.run import Alarm
+from ahalab.store.layout import AnswerPaths, StudyPaths
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -58,6 +61,15 @@ def test_what_is_missing_is_told_first_and_then_the_primary_sentences(
     sentences = [a.sentence for a in comparison.arms if a.primary]
     assert [line for line in lines if line in sentences] == sentences
     assert "No noise floor: the base was not generated again yet." in lines
+
+
+def test_more_looked_at_than_planned_stands_in_the_first_line(call: Call, tmp_path: Path) -> None:
+    plan, paths = write_study(tmp_path, "CCWW", {("random", 0): "CCWC", ("random", 1): "CCWW"})
+    name = "arms/random/seed-0/checkpoint-5/answers"
+    other = AnswerPaths(tmp_path / f"{name}.jsonl", name)
+    write_answers(plan, paths, other, "CCCC", make_protocol(plan, adapter_digest="sha256:5"))
+    first = call("analyze", tmp_path).out.splitlines()[0]
+    assert first.startswith(f"Looked at beyond the plan: {name}. The verdicts below are of the ")
 
 
 def test_the_table_aligns_text_left_and_numbers_right(
@@ -188,3 +200,21 @@ def test_one_seed_is_told_in_the_table_too(call: Call, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
     assert harmless(text) == shown
+
+
+def test_a_strangers_diagnosis_commands_no_terminal(
+    call: Call, study: tuple[Comparison, StudyPaths], tmp_path: Path
+) -> None:
+    hostile = "\x1b]52;c;aGk=\x07 \x9b2J \u202e [red]x[/red] [/]"
+    path = study[1].run("correctness", 0).diagnostics
+    found = decode_file(path.read_bytes(), Diagnostics, "diagnostics.json")
+    trend = Trend(first=0.25, last=0.5)
+    alarm = Alarm(name="x", evidence=hostile, remedy=hostile)
+    put(
+        tmp_path / "diagnostics.json",
+        encode_pretty(replace(found, arm=hostile, components={hostile: trend}, alarms=(alarm,))),
+    )
+    said = call("diagnose", tmp_path)
+    assert said.code == 0
+    assert not set(said.out) & set("\x1b\x07\x9b\u202e")
+    assert said.out.count("[red]x[/red] [/]") == 4  # arm, component, evidence, remedy

@@ -11,6 +11,7 @@ from ahalab import __version__
 from ahalab.cli import (
     analysis,
     arms,
+    card,
     compare,
     counterfactual,
     demo,
@@ -19,6 +20,7 @@ from ahalab.cli import (
     plans,
     power,
     preflight,
+    reflection,
     rescoring,
     scoring,
     stages,
@@ -63,10 +65,12 @@ app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
 app.command("counterfactual")(counterfactual.counterfactual)
+app.command("reflect")(reflection.reflect)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)
 app.command("view")(view.view)
+app.command("card")(card.card)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
 app.command("compare")(compare.compare)

@@ -34,8 +34,8 @@ PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
 def say(message: str) -> None:
-    """Print a message on stderr."""
-    typer.echo(message, err=True)
+    """Print a message on stderr; it may quote what others wrote."""
+    typer.echo(harmless(message), err=True)
 
 
 def harmless(text: str) -> str:
@@ -44,9 +44,14 @@ def harmless(text: str) -> str:
 
 
 def results_console() -> Console:
-    """Return the console that results go to; into a pipe nothing is wrapped."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+    """Return the console that results go to; into a pipe nothing is wrapped.
+
+    Markup is off: a name in a table may be another's.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def results_table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
@@ -76,6 +81,20 @@ def exception_lines(allowed: Sequence[AllowedDifference]) -> list[str]:
     return lines
 
 
+def plan_lines(comparison: Comparison) -> list[str]:
+    """Return what a reader must know first: where the study is less, or more, than its plan."""
+    lines = []
+    if comparison.missing:
+        lines.append(f"Missing from the plan's grid: {', '.join(comparison.missing)}.")
+    if comparison.unplanned:
+        lines.append(
+            f"Looked at beyond the plan: {', '.join(comparison.unplanned)}. The verdicts below are "
+            "of the planned adapters alone; a choice among more finds something by chance more "
+            "often than a p-value says."
+        )
+    return [harmless(line) for line in lines]
+
+
 def short_probability(value: float) -> str:
     """Return a p-value as a column of p-values has it: `.041`, `<.001`."""
     return probability(value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
@@ -84,10 +103,8 @@ def short_probability(value: float) -> str:
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
     console = results_console()
-    for line in exception_lines(comparison.allowed or ()):
+    for line in [*plan_lines(comparison), *exception_lines(comparison.allowed or ())]:
         console.print(Text(f"{line}\n"))
-    if comparison.missing:
-        console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:
         if arm.primary:
             console.print(Text(arm.sentence))
@@ -168,7 +185,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     console = results_console()
     console.print(
         Text(
-            f"{diagnostics.arm}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
+            f"{harmless(diagnostics.arm)}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
             f"{diagnostics.rollouts} rollouts\n"
         )
     )
@@ -180,7 +197,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     trends = {name: getattr(diagnostics, name) for name in TRENDS}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
-        table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
+        table.add_row(harmless(name.replace("_", " ")), number(trend.first), number(trend.last))
     console.print(table)
     shares = results_table(("whole run",), ("",))
     for label, value in (
@@ -200,7 +217,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         ),
         ("norm of the adapter's effect", diagnostics.adapter_effect_norm),
     ):
-        shares.add_row(label, number(value))
+        shares.add_row(harmless(label), number(value))
     console.print()
     console.print(shares)
     if diagnostics.validation:
@@ -213,7 +230,8 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         console.print()
         console.print(points)
     for alarm in diagnostics.alarms:
-        console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
+        told = f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."
+        console.print(Text(f"\n{harmless(told)}"))
 
 
 def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:

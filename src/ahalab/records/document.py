@@ -28,6 +28,11 @@ FILES = (
     ),
     ("weights", "base/tensors.json"),
     ("templates", "templates/templates.json, analysis/templates.json, when the base was tried"),
+    (
+        "reflection",
+        "reflection/base/, reflection/arms/ARM/seed-S/: continuations.jsonl, "
+        "continuations.protocol.json; analysis/reflection.json, when the causal check was made",
+    ),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
     (

@@ -27,9 +27,11 @@ ROWS = {
     "timings": "timing/1",
     "validation": "validation/1",
     "prompts": "prompt/1",  # of a template
+    "continuations": "continuation/1",
 }
 RESCORED = re.compile(r"^rescored/scorer-[^/]+/")
-NAMED_BY_FILE = ("answers", "floor", "prompts")  # the others are named by their folder
+# The others are named by their folder.
+NAMED_BY_FILE = ("answers", "floor", "prompts", "continuations")
 
 
 @dataclass(slots=True)

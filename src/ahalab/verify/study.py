@@ -8,7 +8,8 @@ from pathlib import Path
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
 from ahalab.verify.ablation import check_ablation
-from ahalab.verify.answers import check_answers
+from ahalab.verify.answers import check_answers, finish_answers
+from ahalab.verify.cardfile import check_cards
 from ahalab.verify.changed import check_changed
 from ahalab.verify.checks import Check, Ledger, Verification
 from ahalab.verify.claims import check_claims
@@ -18,6 +19,8 @@ from ahalab.verify.matrices import line_up
 from ahalab.verify.prompts import check_prompts
 from ahalab.verify.protocols import check_protocols, end_ids_of
 from ahalab.verify.reading import Study
+from ahalab.verify.reflection import check_continuations
+from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
@@ -64,13 +67,17 @@ def verify_study(
     check_protocols(study)
     check_rescored(study)
     answers, again = check_answers(study, journals)
+    cut = check_continuations(study, journals, answers)
+    finish_answers(study)
     prompts = [prompt for _, prompt in study.prompts("eval")]
     outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
+    check_reflection(study, answers, cut)
     comparison = check_comparison(study, outcomes)
     check_changed(study, outcomes)
     ablation = check_ablation(study, outcomes)
     replay = check_replay(study, outcomes, again)
     check_report(study, check_claims(study, comparison, ablation, replay, templates))
+    check_cards(study)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import UNSET, UnsetType
+
 from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparison, NoiseFloor
 from ahalab.records.templates import TemplateComparison, TemplateRange
 from ahalab.verify.reading import Study
@@ -26,6 +28,18 @@ ADAPTER_WORDS = {
     "no evidence": "no evidence of a change",
 }
 
+NOTE_WORDS = {
+    "format gain": "a format gain:",
+    "format gain, ability lost": "a format gain with a loss of ability",
+    "format loss": "a format loss:",
+    "format loss, ability gained": "a format loss with a gain in ability",
+    "lenient alone": "by the lenient reading alone, which takes the right value in any format: the",
+    "lenient alone, strict opposite": "accuracy went the other way",
+    "smaller than the margin": "smaller than the plan's margin",
+    "borderline": "Borderline",
+    "not after Holm": "Without the correction for several comparisons",
+}
+POWER = "80"  # percent, at which the smallest detectable change is told
 TEMPLATE_WORDS = {
     "own is best": "the best of them",
     "better exists": "a straw man",
@@ -39,7 +53,8 @@ def points(value: float) -> str:
     return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
 
 
-def _p(value: float | None) -> str:
+def p_told(value: float | None) -> str:
+    """Return a p-value as sentences write it, without `p`; nothing where there is none."""
     if value is None:
         return ""
     if value >= 0.9995:
@@ -47,45 +62,82 @@ def _p(value: float | None) -> str:
     return ".001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
-def _span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
+def span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
+    """Return the bounds of an interval as sentences write them."""
     return () if bounds is None else (points(bounds[0]), points(bounds[1]))
 
 
 def check_arm_sentence(study: Study, found: ArmComparison, comparison: Comparison) -> None:
     """Check the sentence on a reward design."""
-    detectable = found.minimal_detectable_points
     figures = [
         f"{100 * found.accuracy:.1f}",
         f"{100 * found.reference_accuracy:.1f}",
         points(found.difference_points),
-        *_span(found.interval_points),
+        *span(found.interval_points),
+        *_unseen(found.verdict, found.minimal_detectable_points),
     ]
     optional = [
-        _p(found.p_holm),
+        p_told(found.p_holm),
         f"{100 * comparison.confidence:.4g}",
         f"{comparison.margin_points:g}",
         str(found.seeds),
         str(len({a.seed for a in comparison.adapters if a.arm == comparison.control})),
-        "" if detectable is None else f"{detectable:.1f}",
+        POWER,
     ]
     text = found.sentence.replace(found.arm, "").replace(comparison.control, "")
     place = f"{found.arm} against {found.against}, {found.metric}"
-    _check(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
+    check_sentence(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
+    if _worded(comparison):
+        _check_notes(study, place, text, set(found.notes))
+
+
+def _worded(comparison: Comparison) -> bool:
+    """Say whether the sentences are of the version that has words for every note."""
+    return any(adapter.p_max_t is not UNSET for adapter in comparison.adapters)
+
+
+def _unseen(verdict: str, detectable: float | UnsetType | None) -> list[str]:
+    """Return the figure that must stand beside "no evidence"."""
+    if verdict != "no evidence" or not isinstance(detectable, float):
+        return []
+    return [f"{detectable:.1f}"]
+
+
+def _check_notes(study: Study, place: str, text: str, notes: set[str]) -> None:
+    """Check that a sentence says each note of its comparison, and no other."""
+    for note, words in NOTE_WORDS.items():
+        if (words in text) != (note in notes):
+            what = f"{place}: {'' if note in notes else 'no '}{words!r} in its sentence"
+            study.ledger["stat.sentence"].fail(FILE, None, what, text)
 
 
 def check_adapter_sentence(
-    study: Study, found: AdapterComparison, confidence: float, *, same: bool
+    study: Study, found: AdapterComparison, comparison: Comparison, notes: set[str], *, same: bool
 ) -> None:
     """Check the sentence on one adapter; `same` when its every answer is the base's."""
-    figures = [points(found.difference_points), *_span(found.interval_points)]
-    optional = [_p(found.p_value), f"{100 * confidence:.4g}", str(found.seed), str(found.n)]
+    figures = [points(found.difference_points), *span(found.interval_points)]
+    family = sum(a.metric == found.metric for a in comparison.adapters)
+    optional = [
+        p_told(found.p_value),
+        p_told(found.p_max_t if isinstance(found.p_max_t, float) else None),
+        f"{100 * comparison.confidence:.4g}",
+        f"{comparison.margin_points:g}",
+        str(found.seed),
+        str(found.n),
+        str(family),
+        POWER,
+    ]
     if found.gained is not None and found.lost is not None:
         figures += [str(found.gained), str(found.lost)]
     else:
         optional += [str(n) for n in range(1, found.n + 1)]  # clusters of questions
+    if not same:
+        figures += _unseen(found.verdict, found.minimal_detectable_points)
     place = f"{found.arm}, seed {found.seed}, {found.metric}"
     text = found.sentence.replace(found.arm, "")
-    _check(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+    check_sentence(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+    if _worded(comparison):
+        _check_notes(study, place, text, notes)
     said = "It learned nothing" in text
     if same != said:
         what = "that it learned nothing" if same else "nothing of learning nothing"
@@ -101,7 +153,7 @@ def check_floor_sentence(study: Study, found: NoiseFloor) -> None:
     figures = [found.n] + (
         [found.changed_completions, strict, lenient] if found.changed_completions else [0]
     )
-    _check(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
+    check_sentence(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
 
 
 def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateComparison) -> None:
@@ -113,7 +165,7 @@ def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateC
     figures, words = [own, *counts], {"own is best": "does not move the base"}
     if spread is not None:
         accuracies = (found.worst_accuracy, found.best_accuracy, found.spread_points / 100)
-        figures += [f"{100 * value:.1f}" for value in accuracies] + [*_span(spread), *_span(lead)]
+        figures += [f"{100 * value:.1f}" for value in accuracies] + [*span(spread), *span(lead)]
         figures += [] if lead is None else [f"{found.lead_points:.1f}", others]
         words = TEMPLATE_WORDS
     text = found.sentence
@@ -133,10 +185,10 @@ def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateC
             study.ledger["stat.sentence"].fail(TEMPLATES, None, what, text)
     optional = [f"{100 * whole.confidence:.4g}"]
     said = (text, found.verdict)
-    _check(study, found.metric, said, (figures, optional), words, TEMPLATES)
+    check_sentence(study, found.metric, said, (figures, optional), words, TEMPLATES)
 
 
-def _check(
+def check_sentence(
     study: Study,
     place: str,
     said: tuple[str, str],
@@ -144,7 +196,16 @@ def _check(
     words: dict[str, str],
     file: str = FILE,
 ) -> None:
-    """Check that a sentence holds the needed figures, known ones only, and its verdict's words."""
+    """Check that a sentence holds the needed figures, known ones only, and its verdict's words.
+
+    Args:
+        study: The study.
+        place: For failures.
+        said: The sentence, and its verdict.
+        figures: Those that it must hold, and those that it may.
+        words: By verdict, what it must say.
+        file: Where it stands.
+    """
     text, verdict = said
     needed, optional = (set(f) for f in figures)
     found = set(_FIGURE.findall(text))
