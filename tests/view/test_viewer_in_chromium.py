@@ -180,9 +180,8 @@ def test_a_gained_pair_is_followed_and_aligned_word_by_word(watched: Watched, st
     page.wait_for_url("**show=gained*")
     expect(page.locator("#pager")).to_contain_text("3 pairs")
     page.locator("#list a").nth(1).click()
-    page.wait_for_selector("#detail .text .new")
-    base, adapter = page.locator(".pair .card").all()
-    assert base.locator(".text").inner_text() == "The answer is 7."
+    base, adapter = (page.locator(".pair .card").nth(n) for n in (0, 1))
+    expect(base.locator(".text")).to_have_text("The answer is 7.")
     assert adapter.locator(".text").inner_text() == "#### 7"
     assert adapter.locator(".new").inner_text() == "####"
     assert base.locator(".text mark").inner_text() == "7"
