@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, damage, scoring, tampering
+from benchmarks import agreement, comparison, damage, scoring, tampering, viewer
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -91,3 +91,16 @@ def test_the_tampering_benchmark_tells_in_every_column_what_was_done(
     assert figures["sound_flagged"] is False
     assert (figures["root_held"], figures["without"], figures["owner_reseals"]) == (1, 1, 1)
     assert "regrade arms/correctness/seed-1/answers.jsonl:" in out
+
+
+def test_the_viewer_benchmark_ends_with_its_figures_on_a_small_study(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert viewer.main(["--rollouts", "4000"]) == 0
+    figures = _figures(capsys)
+    assert figures["rows"] == 20 * 512 + 2_000 + 20  # rollouts, prompts, steps
+    by_filter = {one["what"]: one["found"] for one in figures["filters"]}
+    assert by_filter["tokens>200 outcome=wrong reward>0.8"] == "0"
+    assert int(by_filter["tokens>200 outcome=wrong reward<0.8"].replace(",", "")) > 0
+    assert all(one["seconds"] > 0 for one in figures["pages"])
+    assert figures["memory_mib"]["indexed"] > 0

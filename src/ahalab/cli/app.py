@@ -24,6 +24,7 @@ from ahalab.cli import (
     rescoring,
     scoring,
     stages,
+    view,
 )
 from ahalab.errors import InputError
 
@@ -69,6 +70,7 @@ app.command("reflect")(reflection.reflect)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)
+app.command("view")(view.view)
 app.command("card")(card.card)
 app.command("sign")(evidence.sign)
 app.command("verify")(evidence.verify)
