@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from command import Call
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "verify"))  # for `study_builder`
-
-from study_builder import build
 
 import ahalab.store.rows as rows_module
 from ahalab.pipeline.run import seal_study
 from ahalab.plan.load import load_plan
 from ahalab.store.layout import StudyPaths
 from ahalab.store.rows import compress_sealed
+from study_builder import build
 
 RUN = "arms/historical/seed-1"
 # Arguments after the study's folder, which stands for DIR.

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "verify"))  # for `study_builder`
-
-from study_builder import build
 
 from ahalab.analyze.compare import analyze
 from ahalab.errors import InputError
@@ -19,6 +14,7 @@ from ahalab.pipeline.run import seal_study
 from ahalab.plan.load import load_plan
 from ahalab.store.layout import StudyPaths
 from small_disk import Disk
+from study_builder import build
 
 MADE = ("analysis", "claims.json", "report.html", "manifest.json")
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tampering import edit_json, edit_row, reseal
 
 from ahalab.errors import InputError, MissingError
 from ahalab.pipeline.signing import sign_study
@@ -19,6 +18,7 @@ from ahalab.verify.files import check_files
 from ahalab.verify.reading import Study
 from ahalab.verify.signature import NAMES, check_signature
 from ahalab.verify.study import verify_study
+from tampering import edit_json, edit_row, reseal
 
 ME = "me@example.org"
 STATEMENT, SIGNATURE = "statement.json", "statement.json.sig"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -221,26 +220,21 @@ def read_spans(path: Path, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
         RecordError: It ends before a span does, or its compressed form is damaged.
     """
     stored = stored_path(path)
-    packed = stored.suffix == ".zst"
-    at = 0
-    with stored.open("rb") as file:
-        stream = io.BufferedReader(_unpacker(file), READ_BYTES) if packed else file
-        try:
-            for start, end in spans:
-                if packed:
-                    while at < start and (piece := stream.read(min(READ_BYTES, start - at))):
-                        at += len(piece)
-                else:
-                    stream.seek(start)
-                part = stream.read(end - start)
-                at = start + len(part)
-                if at < end:
-                    raise RecordError(
-                        f"{stored}: expected {end} committed bytes, found {at}. Restore the file."
-                    )
-                yield part
-        except zstandard.ZstdError as error:
-            raise RecordError(f"{stored}: expected zstandard, found: {error}.") from error
+    packed, at = stored.suffix == ".zst", 0
+    with open_rows(stored) as stream:
+        for start, end in spans:
+            if packed:
+                while at < start and (piece := stream.read(min(READ_BYTES, start - at))):
+                    at += len(piece)
+            else:
+                stream.seek(start)
+            part = stream.read(end - start)
+            at = start + len(part)
+            if at < end:
+                raise RecordError(
+                    f"{stored}: expected {end} committed bytes, found {at}. Restore the file."
+                )
+            yield part
 
 
 def stored_size(path: Path) -> int | None:
