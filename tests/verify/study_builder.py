@@ -137,7 +137,7 @@ def build(root: Path, plan_text: str = PLAN) -> Path:
         write_run(plan, paths, prompts, cell)
     for cell in answer_cells(plan):
         write_answers(plan, paths, prompts["eval"], cell)
-        if cell != FLOOR:
+        if cell != FLOOR and plan.evaluation.replay:
             write_answers(plan, paths, prompts["eval"], cell, under="replay/")
     finish(plan, paths)
     return root

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ahalab.statistics.seeds import arm_against_control
+from ahalab.verify.arm_verdicts import compared
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.oracle import FloatArray
 from ahalab.verify.runs import definition_of
@@ -86,13 +86,8 @@ def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
         more, less = (other, one) if swapped else (one, other)
         weights = {one: float(ours.get(name, 0)), other: float(theirs.get(name, 0))}
         for metric in METRICS:
-            estimate = arm_against_control(
-                outcomes.differences_SN(more, metric),
-                outcomes.differences_SN(less, metric),
-                outcomes.clusters,
-                plan.analysis.confidence,
-            )
-            bounds = estimate.interval
+            estimate = compared(outcomes, metric, more, less)
+            bounds = estimate.bounds
             found.append(
                 {
                     "component": name,
@@ -104,7 +99,7 @@ def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
                     "difference_points": 100 * estimate.difference,
                     "interval_points": None
                     if bounds is None
-                    else [100 * bounds.low, 100 * bounds.high],
+                    else [100 * bounds[0], 100 * bounds[1]],
                     "p_value": estimate.p_value,
                 }
             )
