@@ -109,10 +109,8 @@ def count_version(
         would_change: Rows of which the outcomes would change.
         rows: All of them.
     """
-    if versions[0] == versions[1]:
-        return
-    files, changed, of = study.judged_elsewhere.get((kind, versions), (0, 0, 0))
-    study.judged_elsewhere[kind, versions] = (files + 1, changed + would_change, of + rows)
+    if versions[0] != versions[1]:
+        study.judge_elsewhere({(kind, versions): (1, would_change, rows)})
 
 
 def tell_versions(study: Study) -> None:

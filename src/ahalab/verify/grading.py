@@ -12,7 +12,7 @@ from ahalab.scoring.training_parser import historical_outcome
 from ahalab.scoring.worker import row_decider
 
 TIMEOUT = "error: timeout"
-KEPT = 200_000  # completions whose grade is remembered
+KEPT = 20_000  # completions whose grade is remembered; then all are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class Grader:
                 historical_outcome(put.completion, put.gold),
                 reflection_markers(put.completion),
             )
-            if len(self._kept) < KEPT:
-                self._kept[put] = grade
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[put] = grade
         return grade
 
     def response(

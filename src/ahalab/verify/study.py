@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
+from ahalab.records.templates import TemplateComparison
 from ahalab.verify.ablation import check_ablation
-from ahalab.verify.answers import check_answers
+from ahalab.verify.answers import Sets, answers_to_check, check_answers
 from ahalab.verify.changed import check_changed
 from ahalab.verify.checks import Check, Ledger, Verification
 from ahalab.verify.claims import check_claims
@@ -16,14 +17,16 @@ from ahalab.verify.files import check_files
 from ahalab.verify.journals import check_journals
 from ahalab.verify.matrices import line_up
 from ahalab.verify.prompts import check_prompts
-from ahalab.verify.protocols import check_protocols, end_ids_of
+from ahalab.verify.protocols import check_protocols
 from ahalab.verify.reading import Study
 from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
-from ahalab.verify.runs import check_runs
+from ahalab.verify.runs import check_runs, runs_to_check
+from ahalab.verify.shares import read_ahead
 from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
+from ahalab.verify.workers import Progress, Workers
 
 
 def verify_study(
@@ -33,6 +36,8 @@ def verify_study(
     expected_root: str | None = None,
     expected_plan: str | None = None,
     trust_rewards: bool = False,
+    jobs: int = 1,
+    on_progress: Progress | None = None,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
 
@@ -41,11 +46,13 @@ def verify_study(
         on_check: Called with each check as it ends.
         expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
-
         trust_rewards: Whether the code of users' own rewards is run.
+        jobs: Processes among which a large study's runs and answer sets are shared out.
+        on_progress: Called with rows done and rows in all, as each run or answer set ends.
 
     Returns:
-        All checks. Whatever is wrong with the evidence is a failure there, never an exception.
+        All checks, the same for any `jobs`. Whatever is wrong with the evidence is a failure
+        there, never an exception.
 
     Raises:
         InputError: There is no such folder.
@@ -58,19 +65,17 @@ def verify_study(
     study = Study(root, ledger, trust_rewards=trust_rewards)
     check_files(study, expected_root, expected_plan)
     journals = check_journals(study)
-    check_prompts(study)
-    check_runs(study, journals, end_ids_of(study))
-    templates = check_templates(study, journals)
-    check_protocols(study)
-    check_rescored(study)
-    answers, again = check_answers(study, journals)
-    prompts = [prompt for _, prompt in study.prompts("eval")]
-    outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
-    comparison = check_comparison(study, outcomes)
-    check_changed(study, outcomes)
-    ablation = check_ablation(study, outcomes)
-    replay = check_replay(study, outcomes, again)
-    check_report(study, check_claims(study, comparison, ablation, replay, templates))
+    read_ahead(study)
+    runs = runs_to_check(study, journals)
+    sets, same = answers_to_check(study, journals)
+    with Workers(study, [*runs, *sets], jobs, on_progress) as workers:
+        check_prompts(study)
+        check_runs(study, journals, workers.trained(runs))
+        templates = check_templates(study, journals)
+        check_protocols(study)
+        check_rescored(study)
+        answers, again = check_answers(study, journals, workers.answers(sets), same)
+    _check_conclusions(study, answers, again, templates)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
@@ -83,3 +88,16 @@ def verify_study(
         "no file can show that no run was hidden before the plan was published"
     )
     return ledger.verification()
+
+
+def _check_conclusions(
+    study: Study, answers: Sets, again: Sets, templates: TemplateComparison | None
+) -> None:
+    """Check what was made of the answers, each time from the answers."""
+    prompts = [prompt for _, prompt in study.prompts("eval")]
+    outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
+    comparison = check_comparison(study, outcomes)
+    check_changed(study, outcomes)
+    ablation = check_ablation(study, outcomes)
+    replay = check_replay(study, outcomes, again)
+    check_report(study, check_claims(study, comparison, ablation, replay, templates))
