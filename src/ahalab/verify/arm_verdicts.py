@@ -96,9 +96,12 @@ def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:
 
 def compared(outcomes: Outcomes, metric: Metric, arm: str, other: str | None) -> ArmEstimate:
     """Compare one arm with the base (`other` is None) or with another arm."""
-    sides = [outcomes.gains_SN(name, metric) for name in (arm, other) if name is not None]
-    plan = outcomes.plan
-    return estimate_arm(sides, plan.evaluation.samples, outcomes.clusters, plan.analysis.confidence)
+    key = (metric, arm, other)
+    if key not in outcomes.estimates:
+        sides = [outcomes.gains_SN(name, metric) for name in (arm, other) if name is not None]
+        samples, level = outcomes.plan.evaluation.samples, outcomes.plan.analysis.confidence
+        outcomes.estimates[key] = estimate_arm(sides, samples, outcomes.clusters, level)
+    return outcomes.estimates[key]
 
 
 def _verdict(outcomes: Outcomes, item: _Planned, p_holm: float | None) -> str:

@@ -15,6 +15,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet
+from ahalab.verify.arm_oracle import ArmEstimate
 from ahalab.verify.oracle import FloatArray
 
 METRICS: tuple[Metric, ...] = ("strict", "lenient")
@@ -29,6 +30,8 @@ class Outcomes:
     base: AnswerSet
     sets: dict[Cell, AnswerSet]
     _correct: dict[tuple[int, Metric], FloatArray] = field(default_factory=dict)  # as worked out
+    # By metric, arm, and the arm it is compared with (None: the base); see arm_verdicts.py.
+    estimates: dict[tuple[Metric, str, str | None], ArmEstimate] = field(default_factory=dict)
 
     @cached_property
     def clusters(self) -> list[str]:
