@@ -39,6 +39,7 @@ TORCH = (
     "ahalab.train",
     "ahalab.evaluate.backends.decoding",
     "ahalab.evaluate.backends.memory",
+    "ahalab.evaluate.backends.row_adapters",
     "ahalab.evaluate.backends.transformers",
     "ahalab.organism.recipe",
     "ahalab.organism.measure",

@@ -42,8 +42,11 @@ def port() -> int:
     return free_port()
 
 
-@pytest.fixture(scope="module")
-def trained_here(tmp_path_factory: pytest.TempPathFactory, warm: WarmLab, port: int) -> Trained:
+@pytest.fixture(scope="module", params=["greedy", "sampled"])
+def trained_here(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, warm: WarmLab,
+    port: int,
+) -> Trained:  # fmt: skip
     """One arm, trained under a plan whose answers come from an endpoint."""
     told = json.dumps(
         {
@@ -59,6 +62,8 @@ def trained_here(tmp_path_factory: pytest.TempPathFactory, warm: WarmLab, port: 
         .replace("max_steps: 6", "max_steps: 2")
         .replace("learning_rate: 1e-4", "learning_rate: 1e-2")  # its answers must differ
     )
+    if request.param == "sampled":
+        text = text.replace("backend: openai", "temperature: 0.8, samples: 2, backend: openai")
     folder = tmp_path_factory.mktemp("endpoint")
     plan_file = write_plan(folder, text)
     out = folder / "results"
@@ -113,7 +118,17 @@ def replies(paths: StudyPaths) -> int:
     return sum(path.read_bytes().count(b"\n") - 1 for path in files)
 
 
+def sampled_answers(paths: StudyPaths) -> int:
+    """Return the answers per question."""
+    return len({row.sample for row in answers_of(paths)["base"]})
+
+
 def test_base_and_adapter_answer_as_their_weights_do(weights: Weights, whole: StudyPaths) -> None:
+    if sampled_answers(whole) > 1:  # by random numbers that are the server's own
+        first, second = ([r for r in answers_of(whole)["base"] if r.sample == n] for n in (0, 1))
+        assert [row.prompt_id for row in first] == [row.prompt_id for row in second]
+        assert [row.completion for row in first] != [row.completion for row in second]
+        return
     prompts = {p.prompt_id: p for p in read_prompts(whole, "eval")}
     for number, (_, rows) in enumerate(answers_of(whole).items()):
         batch = Batch(tuple((prompts[row.prompt_id], 0) for row in rows), 0)
@@ -161,7 +176,7 @@ def test_killed_within_a_batch_only_the_missing_is_asked_and_the_bytes_are_the_s
     warm.run("evaluate", study.root, *CELLS)
     assert bytes_of(study) == bytes_of(whole)
     rows = sum(len(found) for found in answers_of(study).values())
-    assert rows == 24
+    assert rows == 24 * sampled_answers(study)
     assert rows <= endpoint.answered <= rows + 2 * kills  # at most two are under way at once
 
 
@@ -200,6 +215,6 @@ def test_a_replay_asks_the_server_again(
 ) -> None:
     study = StudyPaths(Path(shutil.copytree(whole.root, tmp_path / "results" / "tiny")))
     warm.run("replay", study.root, "--cell", "base")
-    assert endpoint.answered == 12
+    assert endpoint.answered == 12 * sampled_answers(study)
     again = study.base_answers("replay/").answers
     assert again.read_bytes() == study.base_answers().answers.read_bytes()

@@ -118,6 +118,7 @@ def test_a_plan_is_read_from_a_file(plan_path: Path, plan: Plan) -> None:
         ("max_steps: 20", "max_steps: 0", "study.yaml:11:3: grpo.max_steps: expected a number of steps from 1 on, found 0"),
         ("  train_prompts: 16", "  train_prompts: 0", "study.yaml:5:3: task.train_prompts: expected "),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  samples: 4", "study.yaml:15:3: evaluation.samples: expected 1 with greedy"),
+        ("r: 4}\nevaluation:", "use_dora: true}\nevaluation:\n  cells_per_batch: 2", "study.yaml:14:3: evaluation.cells_per_batch: expected 1 with lora.use_dora"),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  temperature: -1", "study.yaml:15:3: evaluation.temperature: "),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  batch_size: 48\n  floor_batch_size: 48", "study.yaml:16:3: evaluation.floor_batch_size: "),
         ("alpha: 0.05", "alpha: 1", "study.yaml:16:3: analysis.alpha: expected a fraction"),

@@ -54,6 +54,8 @@ EXPLICIT_GRPO: dict[str, Any] = {
     "max_grad_norm": 1.0,
     "optim": "adamw_torch",
 }
+# Adapters that PEFT refuses to apply to some rows of a batch only.
+ONE_SIDE_A_BATCH = ("use_dora", "trainable_token_indices")
 COUNTS = (
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
@@ -277,6 +279,12 @@ def _check_evaluation(plan: Plan) -> None:
     ):
         if value is not None and value < 1:
             raise PlanError(f"{key}: expected a number from 1 on, found {value}.")
+    for key in ONE_SIDE_A_BATCH:
+        if plan.lora.get(key) and evaluation.cells_per_batch > 1:
+            raise PlanError(
+                f"evaluation.cells_per_batch: expected 1 with lora.{key}, since PEFT puts no "
+                f"rows of such an adapter beside others, found {evaluation.cells_per_batch}."
+            )
     if evaluation.temperature == 0 and evaluation.samples > 1:
         raise PlanError(
             f"evaluation.samples: expected 1 with greedy decoding (temperature 0), found "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
+from ahalab.evaluate.backends.row_adapters import RowAdapters, adapters_by_row, has_plain_lora
 from ahalab.tasks.generation import padded
 
 ROOM = 64  # tokens that a cache is given ahead
@@ -105,11 +107,19 @@ def decode(
     Returns:
         Generated ids per row, up to `max_new_tokens` of them; cut them at the first end token.
     """
-    state = _read_prompts(model, rows, generation)
-    choose = _Chooser(rows, generation, seed, model.device)
-    ends = torch.tensor(generation.eos_token_id, device=model.device)
-    written = torch.full((len(rows), generation.max_new_tokens), -1, device=model.device)  # (R, C)
-    ended = torch.zeros(len(rows), dtype=torch.bool, device=model.device)  # of the rows held
+    by_row = any(row.adapter for row in rows) and has_plain_lora(model)
+    with adapters_by_row(model) if by_row else nullcontext() as adapters:
+        return _decode(_Decoding(model, adapters), rows, generation, seed)
+
+
+def _decode(
+    state: _Decoding, rows: Sequence[Row], generation: GenerationConfig, seed: int
+) -> list[list[int]]:
+    _read_prompts(state, rows, generation)
+    choose = _Chooser(rows, generation, seed, state.device)
+    ends = torch.tensor(generation.eos_token_id, device=state.device)
+    written = torch.full((len(rows), generation.max_new_tokens), -1, device=state.device)  # (R, C)
+    ended = torch.zeros(len(rows), dtype=torch.bool, device=state.device)  # of the rows held
     for at in range(generation.max_new_tokens):
         tokens = choose(state.logits, state.held)  # (H,)
         written[state.held, at] = tokens
@@ -131,9 +141,10 @@ def _length(row: list[int]) -> int:
 class _Decoding:
     """The rows that are still in the batch: their cache, mask, positions and next logits."""
 
-    def __init__(self, model: Any, adapters: list[str | None]) -> None:
-        self.model = model
-        self.adapters = adapters
+    def __init__(self, model: Any, by_row: RowAdapters | None) -> None:
+        self.model, self.device = model, model.device
+        self.by_row = by_row  # None: PEFT is told the adapter of each row, where any has one
+        self.adapters: list[str | None] = []  # of each row held, (H,)
         # PEFT's forward takes anything; what the model takes tells whether it knows positions.
         inner = model.get_base_model() if hasattr(model, "get_base_model") else model
         self.takes = frozenset(inspect.signature(inner.forward).parameters)
@@ -143,8 +154,8 @@ class _Decoding:
         ]
         # Renamed in transformers 5.
         self.cache_name = "cache" if "cache" in self.takes else "past_key_values"
-        self.held = torch.arange(len(adapters), device=model.device)  # number of each row, (H,)
-        self.mask = self.last = self.logits = torch.empty(0)
+        # Which row each one held is, (H,).
+        self.held = self.mask = self.last = self.logits = torch.empty(0)
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor) -> None:
         """Read token ids, shape (H, T), and keep the logits of the last, shape (H, V)."""
@@ -153,7 +164,9 @@ class _Decoding:
             more["position_ids"] = positions
         if "logits_to_keep" in self.takes:
             more["logits_to_keep"] = 1
-        if any(name is not None for name in self.adapters):
+        if self.by_row is not None:
+            self.by_row.place(self.adapters)
+        elif any(name is not None for name in self.adapters):
             more["adapter_names"] = [name or "__base__" for name in self.adapters]
         output = self.model(
             input_ids=ids,
@@ -176,20 +189,20 @@ class _Decoding:
         self.adapters = [self.adapters[i] for i in rows.tolist()]
 
 
-def _read_prompts(model: Any, rows: Sequence[Row], generation: GenerationConfig) -> _Decoding:
+def _read_prompts(state: _Decoding, rows: Sequence[Row], generation: GenerationConfig) -> None:
     """Read every different prompt once, and hold one copy of what came of it per row."""
     different = list(dict.fromkeys((row.adapter, row.prompt) for row in rows))
     ids, mask = padded([prompt for _, prompt in different], int(generation.pad_token_id))
-    state = _Decoding(model, [adapter for adapter, _ in different])
-    state.mask = torch.tensor(mask, device=model.device)  # (U, T)
+    state.adapters = [adapter for adapter, _ in different]
+    state.held = torch.arange(len(different), device=state.device)
+    state.mask = torch.tensor(mask, device=state.device)  # (U, T)
     positions = (state.mask.cumsum(-1) - 1).clamp(min=0)
-    state.forward(torch.tensor(ids, device=model.device), positions)
+    state.forward(torch.tensor(ids, device=state.device), positions)
     if len(different) < len(rows):
         place = {key: number for number, key in enumerate(different)}
         copies = [place[row.adapter, row.prompt] for row in rows]
-        state.keep(torch.tensor(copies, device=model.device))
-    state.held = torch.arange(len(rows), device=model.device)
-    return state
+        state.keep(torch.tensor(copies, device=state.device))
+    state.held = torch.arange(len(rows), device=state.device)
 
 
 class _Chooser:
