@@ -29,7 +29,7 @@ from ahalab.verify.matrices import Outcomes, line_up
 from ahalab.verify.reading import Study
 from ahalab.verify.replay import check_replay
 from ahalab.verify.study import verify_study
-from ahalab.verify.workers import Workers
+from ahalab.verify.workers import ALONE, Workers
 
 RUN = "arms/historical/seed-1"
 RECORD = "analysis/replay.json"
@@ -216,7 +216,7 @@ def test_no_field_of_the_record_can_be_altered_unseen(
     study = Study(root, Ledger(None))
     journals = check_journals(study)
     shares, same = answers_to_check(study, journals)
-    with Workers(study, shares, 1, None) as workers:
+    with Workers(study, shares, ALONE) as workers:
         found, again = check_answers(study, journals, workers.answers(shares), same)
     assert study.plan is not None
     outcomes = line_up(study.plan, [p for _, p in study.prompts("eval")], found)

@@ -11,6 +11,7 @@ from tampering import edit_row, reseal
 from ahalab.errors import AhaLabError
 from ahalab.verify import workers
 from ahalab.verify.study import verify_study
+from ahalab.verify.workers import Effort
 
 RUN = "arms/historical/seed-1"
 
@@ -27,7 +28,7 @@ def test_two_processes_find_what_one_does_in_the_same_order(
     alone = verify_study(study)
     monkeypatch.setattr(workers, "LARGE", 0)
     told: list[tuple[int, int]] = []
-    together = verify_study(study, jobs=2, on_progress=lambda *rows: told.append(rows))
+    together = verify_study(study, effort=Effort(2, lambda *rows: told.append(rows)))
     assert together == alone
     assert alone.result == "FAILED"
     done, total = told[-1]
@@ -59,4 +60,4 @@ def test_a_process_that_is_killed_ends_in_one_line_with_a_remedy(
     monkeypatch.setattr(workers, "LARGE", 0)
     monkeypatch.setattr(workers, "ProcessPoolExecutor", Pool)
     with pytest.raises(AhaLabError, match="Run it again with --jobs 1"):
-        verify_study(study, jobs=2)
+        verify_study(study, effort=Effort(2))

@@ -32,12 +32,14 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
         study.match_plan(path, found.plan_digest)
         cells = [_cell(study, outcomes, cell) for cell in outcomes.cells]
         arms = [a.name for a in outcomes.plan.arms if any(c["arm"] == a.name for c in cells)]
-        expected = {
+        expected: dict[str, list[dict[str, Any]]] = {
             "cells": cells,
             "arms": [_arm(outcomes, name, [c for c in cells if c["arm"] == name]) for name in arms],
             "ranking": expected_ranking(outcomes),
             "components": expected_components(outcomes),
         }
+        for arm in expected["arms"]:
+            study.recompute(f"ablation.{arm['arm']}", arm)
         plain = to_plain(found)
         allowed = list(found.allowed or ())
         tally.expect(FILE, None, "allowed", exception_fields(study), allowed)

@@ -145,6 +145,7 @@ def _compare(
         "notes": _notes(outcomes, item, p_holm, verdicts),
     }
     place = f"{item.arm} against {item.against}, {item.metric}"
+    study.recompute(f"arm.{item.arm}.{item.against}.{item.metric}", expected)
     book(study, place, expected, found)
     primary = item.metric == analysis.primary
     study.ledger["outcome.added"].expect(FILE, None, f"{place}: primary", primary, found.primary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,9 @@ class Study:
         self.paths = StudyPaths(root)
         self.ledger = ledger
         self.judged_elsewhere: JudgedElsewhere = {}
+        # What was worked out again, by the id of the claim on it; see claims.py.
+        self.recomputed: dict[str, object] = {}
+        self.row_counts: dict[str, int] = {}  # committed rows, by the rows' plain name
         self._records = known.records if known else {}
         self._prompts = known.prompts if known else {}
         self.plan = known.plan if known else self._read_plan()
@@ -89,6 +92,16 @@ class Study:
             before = self.judged_elsewhere.get(key, (0, 0, 0))
             files, changed, rows = (a + b for a, b in zip(before, counted, strict=True))
             self.judged_elsewhere[key] = files, changed, rows
+
+    def recompute(self, stem: str, fields: Mapping[str, Any]) -> None:
+        """Keep what was worked out again, under the ids that claims on it have."""
+        for name, value in fields.items():
+            if name.endswith("interval_points"):
+                part = f"{stem}.{name.removesuffix('interval_points').rstrip('_')}".rstrip(".")
+                for side, bound in zip(("low", "high"), value or (None, None), strict=True):
+                    self.recomputed[f"{part}.interval_{side}_points"] = bound
+            else:
+                self.recomputed[f"{stem}.{name}"] = value
 
     def check_text(self, place: tuple[str, int], ids: Sequence[int] | None, text: str) -> None:
         """Compare a completion with the text of its token ids; `place` is file and line."""

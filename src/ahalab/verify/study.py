@@ -26,7 +26,7 @@ from ahalab.verify.runs import check_runs, runs_to_check
 from ahalab.verify.shares import read_ahead
 from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
-from ahalab.verify.workers import Progress, Workers
+from ahalab.verify.workers import ALONE, Effort, Workers
 
 
 def verify_study(
@@ -36,8 +36,7 @@ def verify_study(
     expected_root: str | None = None,
     expected_plan: str | None = None,
     trust_rewards: bool = False,
-    jobs: int = 1,
-    on_progress: Progress | None = None,
+    effort: Effort = ALONE,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
 
@@ -47,12 +46,23 @@ def verify_study(
         expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
         trust_rewards: Whether the code of users' own rewards is run.
-        jobs: Processes among which a large study's runs and answer sets are shared out.
-        on_progress: Called with rows done and rows in all, as each run or answer set ends.
+        effort: Among how many processes a large study is shared out, and who is told how far it is.
 
     Returns:
-        All checks, the same for any `jobs`. Whatever is wrong with the evidence is a failure
+        All checks, the same whatever the effort. Whatever is wrong with the evidence is a failure
         there, never an exception.
+
+    Raises:
+        InputError: There is no such folder.
+    """
+    study = open_study(root, on_check, trust_rewards=trust_rewards)
+    return examine(study, expected_root, expected_plan, effort)
+
+
+def open_study(
+    root: Path, on_check: Callable[[Check], None] | None = None, *, trust_rewards: bool = False
+) -> Study:
+    """Open a study for `examine`; it keeps what was read and worked out.
 
     Raises:
         InputError: There is no such folder.
@@ -61,14 +71,24 @@ def verify_study(
         raise InputError(
             f"{root}: expected the folder of a study, found none. Name a folder in results/."
         )
-    ledger = Ledger(on_check)
-    study = Study(root, ledger, trust_rewards=trust_rewards)
+    return Study(root, Ledger(on_check), trust_rewards=trust_rewards)
+
+
+def examine(
+    study: Study,
+    expected_root: str | None = None,
+    expected_plan: str | None = None,
+    effort: Effort = ALONE,
+) -> Verification:
+    """Make every check of a study that was opened; arguments as for `verify_study`."""
+    ledger = study.ledger
     check_files(study, expected_root, expected_plan)
     journals = check_journals(study)
+    study.row_counts = {name: facts.state.rows for name, facts in journals.items()}
     read_ahead(study)
     runs = runs_to_check(study, journals)
     sets, same = answers_to_check(study, journals)
-    with Workers(study, [*runs, *sets], jobs, on_progress) as workers:
+    with Workers(study, [*runs, *sets], effort) as workers:
         check_prompts(study)
         check_runs(study, journals, workers.trained(runs))
         templates = check_templates(study, journals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,7 @@ COUNTS = {
 METHODS = {"interval_covers"}
 TOLERANCE = {"interval_points": 1e-6, "minimal_detectable_points": 1e-6}
 P_TOLERANCE = 1e-9
+PROBABILITIES = {"p_value", "p_holm", "p_exact"}  # small ones count too: relative to their size
 
 
 def check_comparison(study: Study, outcomes: Outcomes | None) -> Comparison | None:
@@ -77,6 +79,9 @@ def book(study: Study, place: str, expected: Mapping[str, Any], found: Record) -
             "stat.n" if field in COUNTS else "stat.method" if field in METHODS else "stat.recompute"
         )
         wrong = list(differences(value, plain[field], TOLERANCE.get(field, P_TOLERANCE), field))
+        if not wrong and field in PROBABILITIES and value is not None:
+            near = math.isclose(value, plain[field], rel_tol=1e-6, abs_tol=1e-90)
+            wrong = [] if near else [(field, value, plain[field])]
         for what, ours, theirs in wrong:
             study.ledger[check].fail(FILE, None, f"{place}: {what} {ours}", theirs)
         if not wrong:
@@ -182,6 +187,7 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
             continue
         tally.passed()
         expected = expected_adapter(outcomes, outcomes.sets[cell], metric)
+        study.recompute(f"adapter.{cell.arm}.{cell.seed}.{metric}", expected)
         book(study, place, expected, recorded)
         same = _same_answers(outcomes, outcomes.sets[cell])
         study.ledger["stat.n"].expect(
@@ -279,6 +285,7 @@ def _compare_floor(study: Study, found: NoiseFloor, floor: AnswerSet, outcomes: 
         before, after = (outcomes.correct_NK(s, metric) for s in (outcomes.base, floor))
         expected[f"{metric}_gained"] = int(np.count_nonzero(after > before))
         expected[f"{metric}_lost"] = int(np.count_nonzero(after < before))
+    study.recompute("floor", expected)
     for field, value in expected.items():
         study.ledger["stat.n"].expect(FILE, None, f"floor: {field}", value, getattr(found, field))
     check_floor_sentence(study, found)

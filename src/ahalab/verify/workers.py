@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,22 +29,31 @@ Progress = Callable[[int, int], None]  # rows done, rows in all
 _Told = tuple[Trained | AnswerSet | None, list[Tally], JudgedElsewhere]
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much a verification may take up, and who is told how far it is."""
+
+    jobs: int = 1  # processes; a study of fewer rows than LARGE is checked in one
+    on_progress: Progress | None = None  # as each run or answer set ends
+
+
+ALONE = Effort()
+
+
 class Workers:
     """Carries out shares: here, or in `jobs` processes when the study is large."""
 
-    def __init__(
-        self, study: Study, shares: Sequence[Share], jobs: int, on_progress: Progress | None
-    ) -> None:
+    def __init__(self, study: Study, shares: Sequence[Share], effort: Effort) -> None:
         self._study = study
-        self._on_progress = on_progress
+        self._on_progress = effort.on_progress
         self._total = sum(share.rows for share in shares)
         self._done = 0
         self._pool: ProcessPoolExecutor | None = None
         self._futures: dict[tuple[str, Cell, str], Future[_Told]] = {}
         # A user's own reward is loaded once, here; it need not bear being loaded elsewhere.
-        if jobs > 1 and self._total >= LARGE and not study.trust_rewards:
+        if effort.jobs > 1 and self._total >= LARGE and not study.trust_rewards:
             self._pool = ProcessPoolExecutor(
-                jobs,
+                effort.jobs,
                 mp_context=multiprocessing.get_context("spawn"),  # BLAS has threads, so no fork
                 initializer=_begin,
                 initargs=(study.root, study.known),
