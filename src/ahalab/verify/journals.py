@@ -16,7 +16,7 @@ from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path
 from ahalab.verify.reading import Study
 
-NAMES = ("chain", "chain.run", "seal")
+NAMES = ("chain", "chain.run", "plan.first", "seal")
 JOURNAL = ".journal.jsonl"
 PROMPTS = "prompts"  # the folder; its files are named by their split
 ROWS = {
@@ -118,6 +118,9 @@ def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
         study.ledger["seal"].incomplete(f"{name}: an empty journal")
         return
     study.match_plan(path, head.plan_digest, 1)
+    if study.plan_digest is not None:  # the chain fixes what stands before the first row
+        what = "digest of the plan, before the first row"
+        study.ledger["plan.first"].expect(name, 1, what, study.plan_digest, head.plan_digest)
     stem = rows.name.removesuffix(".jsonl")
     folder = RESCORED.sub("", study.relative(rows.parent))  # kept copies bear their first names
     run = f"{folder}/{stem}" if folder == PROMPTS or stem in NAMED_BY_FILE else folder
