@@ -31,7 +31,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "plan.anchor": "the plan's digest is the one published earlier",
         "chain": "journals are whole chains, and rows are the bytes that were committed",
         "chain.run": "each journal belongs to the rows beside it",
-        "plan.first": "every journal names this plan in its first line, before any row",
+        "plan.first": "this plan was there before the first row of every file",
         "attempts": "attempts are numbered, and found what was committed before them",
         "seal": "row files are complete: sealed, and nothing after the seal",
         "dataset.hash": "prompt ids are the digests of question and gold",

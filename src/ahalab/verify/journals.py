@@ -117,10 +117,10 @@ def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
     if head is None:
         study.ledger["seal"].incomplete(f"{name}: an empty journal")
         return
-    study.match_plan(path, head.plan_digest, 1)
-    if study.plan_digest is not None:  # the chain fixes what stands before the first row
-        what = "digest of the plan, before the first row"
-        study.ledger["plan.first"].expect(name, 1, what, study.plan_digest, head.plan_digest)
+    if study.plan_digest is not None:  # the head is written before the first row
+        study.ledger["plan.first"].expect(
+            name, 1, "plan digest before the first row", study.plan_digest, head.plan_digest
+        )
     stem = rows.name.removesuffix(".jsonl")
     folder = RESCORED.sub("", study.relative(rows.parent))  # kept copies bear their first names
     run = f"{folder}/{stem}" if folder == PROMPTS or stem in NAMED_BY_FILE else folder
