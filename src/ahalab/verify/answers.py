@@ -271,6 +271,7 @@ def _check_each(study: Study, answers: Rows) -> None:
     generation, would_change = answers.protocol.generation, 0
     limit = generation.get("max_new_tokens", generation.get("max_tokens"))
     ends, told = generation.get("eos_token_id"), tells_ids(answers.plan)
+    known_ends = frozenset(i for i in ends if type(i) is int) if isinstance(ends, list) else None
     for line, row in answers.rows:
         placed = Placed(name, line, f"{row.prompt_id} sample {row.sample}", row)
         ledger["pair.key"].expect(
@@ -281,8 +282,8 @@ def _check_each(study: Study, answers: Rows) -> None:
             ledger["tokens"].fail(
                 name, line, "completion ids" if told else "no completion ids", row.completion_ids
             )
-        elif isinstance(limit, int) and isinstance(ends, list):  # else told by `protocol`
-            check_end(ledger, placed, ends, limit)
+        elif isinstance(limit, int) and known_ends is not None:  # else told by `protocol`
+            check_end(ledger, placed, known_ends, limit)
         study.check_text((name, line), row.completion_ids, row.completion)
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:

@@ -12,7 +12,7 @@ from ahalab.scoring.training_parser import historical_outcome
 from ahalab.scoring.worker import row_decider
 
 TIMEOUT = "error: timeout"
-KEPT = 20_000  # completions whose grade is remembered; then all are forgotten
+KEPT = 40_000  # completions whose grade is remembered; then all are forgotten
 
 
 @dataclass(frozen=True, slots=True)
