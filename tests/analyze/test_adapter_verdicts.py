@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ahalab.errors import IncompleteError, ProtocolError, RecordError
 from ahalab.records.base import decode_file, digest_bytes
 from ahalab.records.comparison import AdapterComparison, ChangedResponses
 from ahalab.store.layout import StudyPaths
+from ahalab.verify.detectable import midp_power
 
 
 def one(root: Path, base: str, adapter: str, metric: str = "strict") -> AdapterComparison:
@@ -39,16 +41,60 @@ def test_the_lenient_reading_counts_a_right_value_in_any_format(tmp_path: Path) 
     assert (found.gained, found.lost) == (4, 1)
 
 
-def test_the_sentence_on_an_adapter_holds_its_counts_and_says_that_p_is_uncorrected(
-    tmp_path: Path,
-) -> None:
+def test_the_sentence_on_an_adapter_holds_its_counts_and_its_p(tmp_path: Path) -> None:
     found = one(tmp_path, *pair(15, 3, 200))
     # mid-p of 15 and 3: .00754 less P(X = 3) = 816 / 2^18 = .00311
     assert found.sentence.startswith(
         "This adapter (random, seed 0) is better than the base in strict accuracy: +6.0 points, "
         "15 gained, 3 lost of 200 (95 % interval +"
     )
-    assert found.sentence.endswith(" over questions; p = .004, uncorrected).")
+    assert found.sentence.endswith(" over questions; p = .004).")
+
+
+def test_one_adapter_among_several_is_told_with_the_p_of_the_family(tmp_path: Path) -> None:
+    base, adapter = pair(15, 3, 200)
+    plan, paths = write_study(
+        tmp_path, base, {("random", 0): adapter, ("random", 1): adapter, ("random", 2): base}
+    )
+    rows = [a for a in analyze(plan, paths)[0].adapters if a.metric == "strict"]
+    # Two copies of one adapter are one hypothesis: max-T asks no more of them than of one alone,
+    # and the sign-flip p of 15 and 3 is the exact one, .00754.
+    assert rows[0].p_max_t == rows[1].p_max_t == pytest.approx(0.00754, abs=0.006)
+    assert rows[2].p_max_t is None
+    assert "p = .004 alone, p = .0" in rows[0].sentence
+    assert "corrected for all 3 adapters" in rows[0].sentence
+
+
+def test_no_evidence_on_an_adapter_stands_beside_what_could_have_gone_unseen(
+    tmp_path: Path,
+) -> None:
+    found = one(tmp_path, *pair(28, 34, 600))
+    smallest = found.minimal_detectable_points
+    assert isinstance(smallest, float)
+    # power of the mid-p test there, counted by brute force (verify's own code)
+    assert midp_power(smallest / 100, 62 / 600, 600, 0.05) == pytest.approx(0.8, abs=1e-3)
+    assert smallest == pytest.approx(280 * math.sqrt(62) / 600, rel=0.03)  # 2.80 sqrt(psi / N)
+    assert found.sentence.endswith(
+        f"The smallest true change that such a comparison finds with 80 % power is about "
+        f"{smallest:.1f} points: a smaller one could have gone unseen."
+    )
+
+
+def test_too_few_changes_to_find_anything_are_said_to_be(tmp_path: Path) -> None:
+    found = one(tmp_path, *pair(1, 0, 20))
+    assert found.minimal_detectable_points is None
+    assert found.sentence.endswith(
+        "Too few questions changed for a change of any size to be found."
+    )
+
+
+def test_an_adapter_better_by_the_format_alone_says_so(tmp_path: Path) -> None:
+    base, adapter = "F" * 30 + "W" * 30, "C" * 30 + "W" * 30
+    assert "This is a format gain: the lenient" in one(tmp_path / "s", base, adapter).sentence
+    back = one(tmp_path / "l", "W" * 30 + "C" * 30, "F" * 30 + "W" * 30, "lenient")
+    assert back.verdict == "no evidence"
+    both = one(tmp_path / "o", "C" * 20 + "W" * 40, "F" * 60, "lenient")
+    assert "accuracy went the other way" in both.sentence
 
 
 PUBLISHED = [  # STATISTICS.md, digits as printed there
@@ -220,7 +266,7 @@ def test_a_base_that_repeats_itself_has_a_floor_of_zero(tmp_path: Path) -> None:
     plan, paths = write_study(tmp_path, "CFWUTC", {("random", 0): "CCCCCC"}, floor="CFWUTC")
     floor = analyze(plan, paths)[0].floor
     assert floor is not None
-    assert "the same 6 completions: the floor of this protocol is 0" in floor.sentence
+    assert "the same 6 completions: the noise floor of this protocol is 0" in floor.sentence
 
 
 def test_changed_responses_say_what_stood_in_the_way(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_adapters_that_answer_as_the_base_are_no_evidence_and_say_why(tmp_path: 
     )
     found = arm(analyze(plan, paths)[0], "random", "base")
     assert (found.verdict, found.p_value, found.interval_points) == ("no evidence", None, None)
-    assert "no seed or question differs in this" in found.sentence
+    assert "nothing varies between seeds and questions" in found.sentence
     assert "one seed" not in found.sentence
 
 
@@ -210,7 +210,10 @@ def test_strict_up_and_lenient_flat_is_noted_as_a_gain_in_format(tmp_path: Path)
     found = format_study(tmp_path, seeds, formats(30, 30))
     assert found.verdict == "improved"
     assert found.notes == ("format gain",)
-    assert found.sentence.endswith("so this may be a gain in answer format alone.")
+    assert found.sentence.endswith(
+        "This is a format gain: the lenient reading, which takes the right value in any format, "
+        "shows no evidence of a gain."
+    )
 
 
 def test_strict_up_and_lenient_down_is_noted_as_a_loss_of_ability(tmp_path: Path) -> None:
@@ -218,7 +221,10 @@ def test_strict_up_and_lenient_down_is_noted_as_a_loss_of_ability(tmp_path: Path
     found = format_study(tmp_path, seeds, formats(20, 50))
     assert found.verdict == "improved"
     assert found.notes == ("format gain, ability lost",)
-    assert found.sentence.endswith("a gain in answer format with a loss of ability.")
+    assert found.sentence.endswith(
+        "This is a format gain with a loss of ability: by the lenient reading, which takes the "
+        "right value in any format, accuracy fell."
+    )
 
 
 def test_strict_and_lenient_up_is_no_format_gain(tmp_path: Path) -> None:
@@ -237,6 +243,16 @@ def test_strict_down_and_lenient_up_is_noted_as_a_gain_in_ability(tmp_path: Path
     seeds = [formats(20, 60), formats(21, 60), formats(20, 61)]
     found = format_study(tmp_path, seeds, formats(40, 0))
     assert (found.verdict, found.notes) == ("worse", ("format loss, ability gained",))
+
+
+def test_a_gain_by_one_reading_that_the_other_calls_a_loss_says_so_twice(tmp_path: Path) -> None:
+    seeds = [formats(20, 60), formats(21, 60), formats(20, 61)]
+    cells = {("correctness", seed): line for seed, line in enumerate(seeds)}
+    base = formats(40, 0)
+    plan, paths = write_study(tmp_path, base, {**cells, ("random", 0): base, ("random", 1): base})
+    found = arm(analyze(plan, paths)[0], "correctness", "base", "lenient")
+    assert (found.verdict, found.notes) == ("improved", ("lenient alone, strict opposite",))
+    assert found.sentence.endswith("accuracy went the other way.")
 
 
 def test_a_change_that_the_lenient_reading_alone_shows_says_so(tmp_path: Path) -> None:
@@ -268,7 +284,9 @@ def test_a_change_within_the_margin_is_said_to_be_small(tmp_path: Path) -> None:
     )
     found = arm(analyze(plan, paths)[0], "random", "base")
     assert (found.verdict, found.notes) == ("improved", ("smaller than the margin",))
-    assert "within the plan's margin of 60 points" in found.sentence
+    assert (
+        "smaller than the plan's margin: the whole interval lies within 60 points" in found.sentence
+    )
 
 
 def test_an_interval_inside_the_margin_is_equivalent(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_several_answers_are_judged_by_question(tmp_path: Path) -> None:
     assert found.strict.base_correct == pytest.approx(3.5)
     assert (found.strict.gained, found.strict.p_exact) == (None, None)
     assert found.strict.p_value == pytest.approx(0.1705, abs=1e-4)  # t = 1.5275, 7 degrees
-    assert "by question p = .170" in found.strict.sentence
+    assert "p = .170 by question" in found.strict.sentence
 
 
 def test_a_null_reads_as_one_and_says_what_it_could_not_see(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_a_null_reads_as_one_and_says_what_it_could_not_see(tmp_path: Path) -> N
     assert strict.p_exact == pytest.approx(0.5258, abs=5e-5)
     assert strict.sentence.startswith("strict: no evidence that these answers of A and B differ")
     assert strict.sentence.endswith(
-        "28 gained, 34 lost. A true difference of up to about 1.7 points could have gone unseen "
-        "(80 % power)."
+        "28 gained, 34 lost. The smallest true change that such a comparison finds with 80 % "
+        "power is about 1.7 points: a smaller one could have gone unseen."
     )
 
 
@@ -150,20 +150,20 @@ def test_only_a_margin_makes_two_files_equal(tmp_path: Path) -> None:
     assert compared(tmp_path, *letters).strict.verdict == "no evidence"
     equal = compare_files(tmp_path / "a.jsonl", tmp_path / "b.jsonl", Rules(margin_points=2.0))
     assert equal.strict.verdict == "equivalent"
-    assert "right equally often, to 2 points" in equal.strict.sentence
+    assert "right equally often to within 2 points" in equal.strict.sentence
 
 
 def test_a_gain_in_form_alone_is_called_one(tmp_path: Path) -> None:
     found = compared(tmp_path, "F" * 30 + "W" * 70, "C" * 30 + "W" * 70)
     assert (found.strict.verdict, found.lenient.verdict) == ("improved", "no evidence")
     assert found.strict.notes == ("format gain",)
-    assert "a gain in answer format alone" in found.strict.sentence
+    assert "This is a format gain: the lenient reading" in found.strict.sentence
 
 
 def test_a_change_that_the_lenient_reading_alone_shows_says_so(tmp_path: Path) -> None:
     lenient = compared(tmp_path, "W" * 30 + "C" * 70, "F" * 30 + "C" * 70).lenient
     assert (lenient.verdict, lenient.notes) == ("improved", ("lenient alone",))
-    assert "under the lenient reading alone" in lenient.sentence
+    assert "by the lenient reading alone" in lenient.sentence
 
 
 def test_cut_answers_are_told_of(tmp_path: Path) -> None:

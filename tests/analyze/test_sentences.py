@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ahalab.analyze.sentences import (
+    AdapterFinding,
     Finding,
     adapter_sentence,
     arm_sentence,
@@ -29,6 +30,15 @@ FINDING = Finding(
     confidence=0.95,
     margin_points=2.0,
     detectable_points=5.23,
+    verdict="improved",
+)
+ADAPTER = AdapterFinding(
+    name="random, seed 0",
+    metric="lenient",
+    difference_points=-1.5,
+    told="told",
+    margin_points=2.0,
+    detectable_points=3.3,
     verdict="improved",
 )
 CONTROL = replace(
@@ -70,7 +80,7 @@ def test_an_interval_says_its_level_and_what_it_covers() -> None:
             (),
             "correctness: over 3 seeds this reward improved strict accuracy relative to the base: "
             "43.9 % against 31.2 %, +12.7 points (95 % interval +9.0 to +16.4 over questions and "
-            "seeds; p < .001 after Holm).",
+            "seeds; p < .001 after Holm's correction).",
         ),
         (
             {"verdict": "worse", "accuracy": 0.2, "difference_points": -11.2,
@@ -78,7 +88,7 @@ def test_an_interval_says_its_level_and_what_it_covers() -> None:
             (),
             "correctness: over 3 seeds this reward lowered strict accuracy relative to the base: "
             "20.0 % against 31.2 %, −11.2 points (95 % interval −15.0 to −7.4 over questions and "
-            "seeds; p < .001 after Holm).",
+            "seeds; p < .001 after Holm's correction).",
         ),
         (
             {"verdict": "equivalent", "accuracy": 0.315, "difference_points": 0.3,
@@ -86,7 +96,7 @@ def test_an_interval_says_its_level_and_what_it_covers() -> None:
             (),
             "correctness: over 3 seeds strict accuracy under this reward and under the base was "
             "the same to within 2 points: 31.5 % against 31.2 %, +0.3 points (95 % interval −1.2 "
-            "to +1.8 over questions and seeds; p = 1.00 after Holm).",
+            "to +1.8 over questions and seeds; p = 1.00 after Holm's correction).",
         ),
         (
             {"verdict": "no evidence", "accuracy": 0.335, "difference_points": 2.3,
@@ -94,23 +104,25 @@ def test_an_interval_says_its_level_and_what_it_covers() -> None:
             (),
             "correctness: no evidence over 3 seeds that this reward changed strict accuracy "
             "relative to the base: 33.5 % against 31.2 %, +2.3 points (95 % interval −1.4 to +6.0 "
-            "over questions and seeds; p = .412 after Holm). A true change of up to about 5.2 "
-            "points could have gone unseen.",
+            "over questions and seeds; p = .412 after Holm's correction). The smallest true change "
+            "that such a comparison finds with 80 % power is about 5.2 points (before the "
+            "correction): a smaller one could have gone unseen.",
         ),
         (
             {"seeds": 1, "interval_points": None, "p_holm": None, "verdict": "no evidence"},
             ("one seed",),
             "correctness: no evidence on this reward (one seed). This adapter: strict accuracy "
-            "43.9 % against 31.2 % for the base, +12.7 points; one seed cannot tell what the "
-            "reward does from what the seed does.",
+            "43.9 % against 31.2 % for the base, +12.7 points; however large the change, one seed "
+            "cannot tell what the reward does from what the seed does.",
         ),
         (
             {"interval_points": None, "p_holm": None, "verdict": "no evidence",
              "accuracy": 0.312, "difference_points": 0.0},
             (),
             "correctness: no evidence on this reward: strict accuracy 31.2 % against 31.2 % for "
-            "the base, 0.0 points; no seed or question differs in this, so there is no error to "
-            "judge it by.",
+            "the base, 0.0 points; there is no error to judge it by (nothing varies between seeds "
+            "and questions, or there is one question), and no telling what could have gone "
+            "unseen.",
         ),
     ],
 )  # fmt: skip
@@ -138,22 +150,25 @@ def test_a_control_with_other_seeds_says_how_many() -> None:
 @pytest.mark.parametrize(
     ("note", "ending"),
     [
-        ("format gain", "The lenient reading shows no such gain, so this may be a gain in answer "
-         "format alone."),
-        ("format gain, ability lost", "The lenient reading is lower: a gain in answer format with "
-         "a loss of ability."),
-        ("format loss", "The lenient reading shows no such loss, so this may be a loss of answer "
-         "format alone."),
-        ("format loss, ability gained", "The lenient reading is higher: a loss of answer format "
-         "with a gain in ability."),
-        ("lenient alone", "This holds under the lenient reading alone: the strict one does not "
-         "show it."),
-        ("smaller than the margin", "The whole interval lies within the plan's margin of 2 points: "
-         "too small a change to matter, as the plan has it."),
-        ("borderline", "Borderline: the p-value (before Holm) and the interval disagree, which "
-         "counts as no evidence."),
-        ("not after Holm", "Alone it would have counted as a change; after the correction for "
-         "several comparisons it does not."),
+        ("format gain", "This is a format gain: the lenient reading, which takes the right value "
+         "in any format, shows no evidence of a gain."),
+        ("format gain, ability lost", "This is a format gain with a loss of ability: by the "
+         "lenient reading, which takes the right value in any format, accuracy fell."),
+        ("format loss", "This is a format loss: the lenient reading, which takes the right value "
+         "in any format, shows no evidence of a loss."),
+        ("format loss, ability gained", "This is a format loss with a gain in ability: by the "
+         "lenient reading, which takes the right value in any format, accuracy rose."),
+        ("lenient alone", "This holds by the lenient reading alone, which takes the right value "
+         "in any format: the strict one, which asks for the format too, does not show it."),
+        ("lenient alone, strict opposite", "This holds by the lenient reading alone, which takes "
+         "the right value in any format: by the strict one, which asks for the format too, "
+         "accuracy went the other way."),
+        ("smaller than the margin", "The change is smaller than the plan's margin: the whole "
+         "interval lies within 2 points."),
+        ("borderline", "Borderline: the uncorrected p-value and the interval disagree about a "
+         "change, which counts as no evidence."),
+        ("not after Holm", "Without the correction for several comparisons this would count as a "
+         "change."),
     ],
 )  # fmt: skip
 def test_every_note_adds_its_sentence(note: str, ending: str) -> None:
@@ -168,10 +183,33 @@ def test_a_note_without_a_sentence_adds_nothing() -> None:
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [("improved", "is better than the base"), ("worse", "is worse than the base"),
-     ("equivalent", "is as good, within the margin, as the base"),
+     ("equivalent", "is as good as the base to within 2 points"),
      ("no evidence", "shows no evidence of a change from the base")],
 )  # fmt: skip
 def test_one_adapter_is_never_called_the_reward(verdict: str, words: str) -> None:
-    told = adapter_sentence("random, seed 0", "lenient", -1.5, "told", verdict)  # type: ignore[arg-type]
-    assert told == f"This adapter (random, seed 0) {words} in lenient accuracy: −1.5 points, told."
+    told = adapter_sentence(replace(ADAPTER, verdict=verdict), ())  # type: ignore[arg-type]
+    head = f"This adapter (random, seed 0) {words} in lenient accuracy: −1.5 points, told."
+    assert told.startswith(head)
     assert "reward" not in told
+    assert ("80 % power is about 3.3 points:" in told) == (verdict == "no evidence")
+
+
+def test_an_adapter_that_learned_nothing_has_nothing_that_could_have_gone_unseen() -> None:
+    nothing = replace(ADAPTER, verdict="no evidence", detectable_points=None)
+    told = adapter_sentence(nothing, ("same answers",))
+    assert told.endswith(
+        "It learned nothing that shows: every answer is the base's, to the letter."
+    )
+    assert "unseen" not in told
+
+
+def test_one_seed_of_the_control_is_named_as_the_reason() -> None:
+    told = arm_sentence(
+        replace(CONTROL, control_seeds=1, interval_points=None, verdict="no evidence"), ()
+    )
+    assert told == (
+        "correctness: no evidence on this reward (the control arm has one seed). Over 3 seeds: "
+        "strict accuracy 43.9 % against 30.0 % for the control arm random, +12.7 points; however "
+        "large the change, one seed of the control cannot tell what its reward does from what its "
+        "seed does."
+    )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from command import Call
-from small_study import put, write_study
+from small_study import make_protocol, put, write_answers, write_study
 
 from ahalab.analyze.compare import analyze
 from ahalab.cli.output import harmless
 from ahalab.records.base import encode, encode_pretty
 from ahalab.records.comparison import Comparison
-from ahalab.store.layout import StudyPaths
+from ahalab.store.layout import AnswerPaths, StudyPaths
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -58,6 +58,15 @@ def test_what_is_missing_is_told_first_and_then_the_primary_sentences(
     sentences = [a.sentence for a in comparison.arms if a.primary]
     assert [line for line in lines if line in sentences] == sentences
     assert "No noise floor: the base was not generated again yet." in lines
+
+
+def test_more_looked_at_than_planned_stands_in_the_first_line(call: Call, tmp_path: Path) -> None:
+    plan, paths = write_study(tmp_path, "CCWW", {("random", 0): "CCWC", ("random", 1): "CCWW"})
+    name = "arms/random/seed-0/checkpoint-5/answers"
+    other = AnswerPaths(tmp_path / f"{name}.jsonl", name)
+    write_answers(plan, paths, other, "CCCC", make_protocol(plan, adapter_digest="sha256:5"))
+    first = call("analyze", tmp_path).out.splitlines()[0]
+    assert first.startswith(f"Looked at beyond the plan: {name}. The verdicts below are of the ")
 
 
 def test_the_table_aligns_text_left_and_numbers_right(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from ahalab.statistics.by_question import by_question
@@ -45,6 +48,23 @@ def test_the_test_on_pairs_agrees_with_the_tango_interval(
     p_value = tost_pairs(gained, lost, n, margin)
     if abs(p_value - 0.05) > 1e-6:
         assert (p_value < 0.05) == against_margin(interval, margin).equivalent
+
+
+@pytest.mark.parametrize(("n", "margin"), [(100, 0.02), (1000, 0.02), (50, 0.2)])
+def test_without_a_discordant_pair_the_test_on_pairs_worked_by_hand(n: int, margin: float) -> None:
+    # Under a difference of m the restricted likelihood of n ties is largest with no lost pair, so
+    # the variance of gained - lost is n m (1 - m) and z = n m / sqrt(n m (1 - m)).
+    z = math.sqrt(n * margin / (1 - margin))
+    assert tost_pairs(0, 0, n, margin) == pytest.approx(stats.norm.sf(z), rel=1e-9)
+
+
+def test_the_test_on_pairs_for_many_questions_is_walds() -> None:
+    gained, lost, n, margin = 5_100, 5_000, 100_000, 0.003
+    difference = (gained - lost) / n
+    error = math.sqrt((gained + lost) / n - difference**2) / math.sqrt(n)
+    assert tost_pairs(gained, lost, n, margin) == pytest.approx(
+        stats.norm.sf((margin - difference) / error), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -157,6 +157,23 @@ def test_the_interval_worked_by_hand() -> None:
     assert found.degrees_of_freedom == 2
 
 
+def test_the_detectable_change_worked_by_hand() -> None:
+    # The table above, its differences a quarter as large. SE is never below the seeds' part.
+    values = np.array([[1, 1, 1, 0], [0, 0, 1, 0], [1, 0, 0, 1]], dtype=float) / 4
+    half = math.sqrt(4.302653**2 * 0.0625 / 3 + 3.182446**2 / 108) / 4
+    found = reward_claim(values).detectable()
+    assert found == pytest.approx(half + 0.841621 * math.sqrt(0.0625 / 3) / 4, abs=1e-6)
+    assert reward_claim(values[:1]).detectable() is None
+
+
+def test_an_interval_that_is_cut_does_not_make_small_changes_detectable() -> None:
+    values = np.array([[1, 1, 1, 1], [-1, -1, -1, 0]], dtype=float)
+    found = reward_claim(values)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (-1.0, 1.0)
+    assert found.detectable() == 1.0
+
+
 def test_where_only_seeds_differ_it_is_the_t_test_on_seed_means() -> None:
     by_seed = [0.03, 0.01, 0.02]
     found = reward_claim(np.repeat(np.array(by_seed)[:, None], 50, axis=1))

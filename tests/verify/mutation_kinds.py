@@ -164,6 +164,20 @@ def nan(weights: np.ndarray[Any, Any]) -> None:
     weights[0, 0] = np.nan
 
 
+def copy_set(root: Path, folder: str) -> None:
+    """Copy a run's answers, as if they were those of another adapter, with a journal of their own.
+
+    Nothing but their place tells: run, rows and chain are sound.
+    """
+    target = root / folder / "answers.jsonl"
+    target.parent.mkdir(parents=True)
+    for suffix in ("jsonl", "protocol.json"):
+        shutil.copyfile(root / RUN / f"answers.{suffix}", target.with_suffix(f".{suffix}"))
+    entries = [json.loads(line) for line in read_lines(journal_path(root / ANSWERS))]
+    entries[0]["run"] = f"{folder}/answers"
+    chain(journal_path(target), entries)
+
+
 def remove(*names: str) -> Tamper:
     def tamper(root: Path) -> None:
         for name in names:
@@ -191,6 +205,10 @@ def erase_attempt(entries: list[Row]) -> list[Row]:
 
 def half(value: float) -> float:
     return value / 2
+
+
+def half_or_one(points: float | None) -> float:
+    return 1.0 if points is None else points / 2
 
 
 def turn_alarms(alarms: list[Row]) -> list[Row]:

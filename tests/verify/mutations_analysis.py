@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutation_kinds import ANY_LINE, CHANGED, COMPARISON, Mutation, half, record, text
+from mutation_kinds import ANY_LINE, CHANGED, COMPARISON, Mutation, half, half_or_one, record, text
 
 ANALYSIS = [
     Mutation(
@@ -15,6 +15,30 @@ ANALYSIS = [
         "the exact p is halved",
         record(COMPARISON, "adapters", 0, "p_exact", to=half),
         "stat.recompute",
+        COMPARISON,
+    ),
+    Mutation(
+        "the p among all adapters is halved",
+        record(COMPARISON, "adapters", 0, "p_max_t", to=half),
+        "stat.recompute",
+        COMPARISON,
+    ),
+    Mutation(
+        "the detectable change of an adapter is halved",
+        record(COMPARISON, "adapters", 0, "minimal_detectable_points", to=half_or_one),
+        "stat.recompute",
+        COMPARISON,
+    ),
+    Mutation(
+        "the detectable change is left out of a sentence",
+        record(COMPARISON, "arms", 0, "sentence", to=lambda s: s.split(" The smallest")[0]),
+        "stat.sentence",
+        COMPARISON,
+    ),
+    Mutation(
+        "a sentence says a note that its comparison does not have",
+        record(COMPARISON, "arms", 0, "sentence", to=lambda s: f"{s} This is a format gain: so."),
+        "stat.sentence",
         COMPARISON,
     ),
     Mutation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutation_kinds import ANSWERS, ROLLOUTS, RUN, Mutation, remove, row, swap_runs
+from mutation_kinds import ANSWERS, ROLLOUTS, RUN, Mutation, copy_set, remove, row, swap_runs
 
 REBUILT = [
     Mutation(
@@ -46,6 +46,12 @@ REBUILT = [
         swap_runs,
         "adapter.arm",
         f"{RUN}/run.json",
+    ),
+    Mutation(
+        "the answers of a checkpoint are added, all rebuilt",
+        lambda r: copy_set(r, f"{RUN}/checkpoint-2"),
+        "arms.all",
+        f"{RUN}/checkpoint-2/answers",
     ),
     Mutation("an arm is left out, all rebuilt", remove(RUN, f"replay/{RUN}"), "arms.all", ""),
 ]

@@ -13,6 +13,7 @@ from mutation_kinds import (
     STEPS,
     Mutation,
     Tamper,
+    copy_set,
     erase_attempt,
     journal,
     nan,
@@ -118,6 +119,24 @@ RECORDS = [
         lambda r: shutil.copytree(r / RUN, r / "arms/historical/seed-9"),
         "arms.all",
         "arms/historical/seed-9",
+    ),
+    Mutation(
+        "the answers of a checkpoint lie below a run",
+        lambda r: copy_set(r, f"{RUN}/checkpoint-2"),
+        "arms.all",
+        f"{RUN}/checkpoint-2/answers",
+    ),
+    Mutation(
+        "the answers of a checkpoint lie apart",
+        lambda r: copy_set(r, "more/checkpoint-2"),
+        "arms.all",
+        "more/checkpoint-2/answers",
+    ),
+    Mutation(
+        "a checkpoint's adapter lies beside the last one",
+        lambda r: shutil.copytree(r / RUN / "adapter", r / RUN / "checkpoint-2"),
+        "arms.all",
+        f"{RUN}/checkpoint-2",
     ),
     Mutation("an attempt is erased", journal(STEPS, erase_attempt), "attempts", f"{RUN}/run.json"),
     Mutation(

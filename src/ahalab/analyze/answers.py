@@ -29,6 +29,7 @@ from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.text import normalised
+from ahalab.tasks.unplanned import unplanned
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,6 +97,7 @@ class StudyAnswers:
     adapters: dict[tuple[str, int], Answers]  # (arm, seed)
     missing: tuple[str, ...]  # planned cells without answers
     allowed: tuple[AllowedDifference, ...] = ()  # exceptions that were asked for and made
+    unplanned: tuple[str, ...] = ()  # answer sets, runs and adapters that the plan does not have
 
     @cached_property
     def order(self) -> list[str]:
@@ -170,7 +172,10 @@ def load_study_answers(plan: Plan, paths: StudyPaths, allow: Sequence[str] = ())
         same = replace(floor.protocol, batch_size=ours.batch_size, seed=ours.seed)
         level = dataclasses.replace(floor, protocol=same)
         allowed = require_comparable(base, level, allow) + allowed
-    return StudyAnswers(plan, prompts, base, floor, adapters, tuple(missing), tuple(allowed))
+    beyond = unplanned(plan, paths)
+    return StudyAnswers(
+        plan, prompts, base, floor, adapters, tuple(missing), tuple(allowed), beyond
+    )
 
 
 def _key(cell: Cell) -> tuple[str, int]:

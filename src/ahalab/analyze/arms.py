@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import replace
 
-from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import FloatArray, StudyAnswers
+from ahalab.analyze.readings import METRICS, one_scorer_note
 from ahalab.analyze.sentences import Finding, arm_sentence
-from ahalab.records.comparison import AdapterComparison, ArmComparison, VerdictWord
+from ahalab.records.comparison import AdapterComparison, ArmComparison
 from ahalab.records.terms import Metric
 from ahalab.statistics.multiplicity import holm
 from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
@@ -147,23 +147,6 @@ def _notes(verdict: Verdict, estimate: SeedEstimate) -> tuple[str, ...]:
     if verdict.lost_to_adjustment:
         notes.append("not after Holm")
     return tuple(notes)
-
-
-def one_scorer_note(metric: Metric, verdict: VerdictWord, other: VerdictWord) -> str | None:
-    """Return the note on a change that only one of the two readings shows; None for both or none.
-
-    Args:
-        metric: The reading.
-        verdict: Its verdict.
-        other: The verdict of the other reading.
-    """
-    if verdict not in ("improved", "worse") or verdict == other:
-        return None
-    if metric == "lenient":
-        return "lenient alone"
-    if verdict == "improved":
-        return "format gain, ability lost" if other == "worse" else "format gain"
-    return "format loss, ability gained" if other == "improved" else "format loss"
 
 
 def _with_notes(

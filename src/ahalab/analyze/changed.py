@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import StudyAnswers
+from ahalab.analyze.readings import METRICS
 from ahalab.records.answer import Answer
 from ahalab.records.base import digest
 from ahalab.records.comparison import ChangedAnswer, ChangedResponses

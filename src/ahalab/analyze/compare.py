@@ -38,6 +38,7 @@ def compare(study: StudyAnswers) -> Comparison:
         confidence=plan.analysis.confidence,
         margin_points=plan.analysis.margin_points,
         missing=study.missing,
+        unplanned=study.unplanned or UNSET,
         allowed=study.allowed or UNSET,
         adapters=tuple(adapters),
         arms=tuple(compare_arms(study, adapters)),

@@ -11,9 +11,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answer_files import AnswerFile, read_answer_file
-from ahalab.analyze.arms import one_scorer_note
 from ahalab.analyze.pair_sentences import ONE_PAIR, pair_sentence, protocol_sentence
 from ahalab.analyze.pairing import FloatArray, Paired, allowed_differences, pair_files
+from ahalab.analyze.readings import one_scorer_note
 from ahalab.records.pair import PairComparison, PairReading
 from ahalab.records.terms import Metric, Outcome
 from ahalab.statistics.bootstrap import bootstrap_pairs, bootstrap_questions

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ahalab.analyze.sentences import ONE_READING, interval, percent, points, probability
+from ahalab.analyze.sentences import (
+    interval,
+    note_sentence,
+    percent,
+    points,
+    probability,
+    unseen,
+)
 from ahalab.records.comparison import AllowedDifference
 from ahalab.records.pair import PairReading
 
@@ -26,7 +33,7 @@ def pair_sentence(reading: PairReading, confidence: float, margin_points: float 
     first, second = (percent(right / r.n) for right in (r.base_correct, r.adapter_correct))
     p_told = probability(r.p_value)
     if r.p_value is not None:
-        p_told = f"{'mid-p' if r.gained is not None else 'by question'} {p_told}"
+        p_told += f" by {'mid-p McNemar' if r.gained is not None else 'question'}"
     bounds = interval(r.interval_points, confidence, "questions")
     told = (
         f"{second} (B) against {first} (A) of {r.n:,} questions, "
@@ -39,37 +46,25 @@ def pair_sentence(reading: PairReading, confidence: float, margin_points: float 
             word = "more" if r.verdict == "improved" else "less"
             head = f"these answers of B are right {word} often than those of A"
         case "equivalent":
-            head = f"these answers of A and B are right equally often, to {margin_points:g} points"
+            head = (
+                "these answers of A and B are right equally often to within "
+                f"{margin_points:g} points"
+            )
         case _:
             head = "no evidence that these answers of A and B differ in how often they are right"
     parts = [f"{r.metric}: {head}: {told}."]
     if r.verdict == "no evidence":
         parts.append(_unseen(r))
-    parts += [text for note in r.notes if (text := _note(note, margin_points))]
+    parts += [
+        text for note in r.notes if (text := note_sentence(note, margin_points, "the margin"))
+    ]
     return " ".join(parts)
 
 
 def _unseen(reading: PairReading) -> str:
-    if reading.minimal_detectable_points is not None:
-        return (
-            f"A true difference of up to about {reading.minimal_detectable_points:.1f} points "
-            "could have gone unseen (80 % power)."
-        )
     if reading.gained == reading.lost == 0:
         return "Not one question changed, so there is nothing to test."
-    return "Too few questions changed for any difference to be found."
-
-
-def _note(note: str, margin_points: float | None) -> str:
-    return {
-        **ONE_READING,
-        "smaller than the margin": f"The whole interval lies within {margin_points:g} points: too "
-        "small a difference to matter, by the margin that was given."
-        if margin_points is not None
-        else "",
-        "borderline": "Borderline: the p-value and the interval disagree, which counts as no "
-        "evidence.",
-    }.get(note, "")
+    return unseen(reading.minimal_detectable_points)
 
 
 def protocol_sentence(

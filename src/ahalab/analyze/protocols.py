@@ -91,7 +91,8 @@ def require_comparable(
         if "scorer_version" in refused:
             remedy = "`ahalab rescore STUDY --write` brings all answers to the installed scorer"
         raise ProtocolError(
-            f"{base.name} and {other.name}: expected one protocol, found different {told}. "
+            f"{base.name} and {other.name} are not comparable: expected one protocol, found "
+            f"different {told}. "
             f"{remedy}{_or_allow(refused, command, fixed)}."
         )
     return [

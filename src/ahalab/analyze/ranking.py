@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import FloatArray, StudyAnswers
 from ahalab.analyze.arms import differences_SN
 from ahalab.analyze.protocols import require_comparable
+from ahalab.analyze.readings import METRICS
 from ahalab.errors import InputError
 from ahalab.records.comparison import ComponentEffect, RankedArm
 from ahalab.records.terms import Metric

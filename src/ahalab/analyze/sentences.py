@@ -55,6 +55,21 @@ def interval(bounds: tuple[float, float], confidence: float, covers: str) -> str
     return f"{level} % interval {points(low)} to {points(high)} over {covers}"
 
 
+def unseen(detectable_points: float | None, under: str = "") -> str:
+    """Return what must stand beside "no evidence": which true change could have gone unseen.
+
+    Args:
+        detectable_points: Smallest change found with 80 % power; None where too little changed.
+        under: What the power is counted under, as ` (before Holm)`.
+    """
+    if detectable_points is None:
+        return "Too few questions changed for a change of any size to be found."
+    return (
+        f"The smallest true change that such a comparison finds with 80 % power is about "
+        f"{detectable_points:.1f} points{under}: a smaller one could have gone unseen."
+    )
+
+
 def arm_sentence(finding: Finding, notes: tuple[str, ...]) -> str:
     """Return the sentence on a reward design over its seeds.
 
@@ -71,7 +86,7 @@ def arm_sentence(finding: Finding, notes: tuple[str, ...]) -> str:
     told = (
         f"{figures}, {points(f.difference_points)} points "
         f"({interval(f.interval_points, f.confidence, 'questions and seeds')}; "
-        f"{probability(f.p_holm)} after Holm)"
+        f"{probability(f.p_holm)} after Holm's correction)"
     )
     over = f"over {f.seeds} seeds"
     if f.control_seeds is not None and f.control_seeds != f.seeds:
@@ -92,12 +107,8 @@ def arm_sentence(finding: Finding, notes: tuple[str, ...]) -> str:
                 f"no evidence {over} that this reward changed {f.metric} accuracy relative to "
                 f"{f.reference}: {told}."
             )
-            if f.detectable_points is not None:
-                head += (
-                    f" A true change of up to about {f.detectable_points:.1f} points could have "
-                    "gone unseen."
-                )
-    told_notes = (_note_sentence(note, f.margin_points) for note in notes)
+            head += f" {unseen(f.detectable_points, ' (before the correction)')}"
+    told_notes = (note_sentence(note, f.margin_points) for note in notes)
     return " ".join([f"{f.arm}: {head}", *filter(None, told_notes)])
 
 
@@ -105,68 +116,91 @@ def _without_interval(f: Finding, change: str) -> str:
     """Return the rest of the sentence where no interval could be made."""
     if f.seeds < 2:
         return (
-            f" (one seed). This adapter: {change}; one seed cannot tell what the reward does from "
-            "what the seed does."
+            f" (one seed). This adapter: {change}; however large the change, one seed cannot tell "
+            "what the reward does from what the seed does."
         )
     if f.control_seeds is not None and f.control_seeds < 2:
         return (
-            f" (the control arm has one seed). Over {f.seeds} seeds: {change}; one seed of the "
-            "control cannot tell what its reward does from what its seed does."
+            f" (the control arm has one seed). Over {f.seeds} seeds: {change}; however large the "
+            "change, one seed of the control cannot tell what its reward does from what its seed "
+            "does."
         )
-    return f": {change}; no seed or question differs in this, so there is no error to judge it by."
+    return (
+        f": {change}; there is no error to judge it by (nothing varies between seeds and "
+        "questions, or there is one question), and no telling what could have gone unseen."
+    )
 
 
 ONE_READING = {
-    "format gain": "The lenient reading shows no such gain, so this may be a gain in answer "
-    "format alone.",
-    "format gain, ability lost": "The lenient reading is lower: a gain in answer format with a "
-    "loss of ability.",
-    "format loss": "The lenient reading shows no such loss, so this may be a loss of answer "
-    "format alone.",
-    "format loss, ability gained": "The lenient reading is higher: a loss of answer format "
-    "with a gain in ability.",
-    "lenient alone": "This holds under the lenient reading alone: the strict one does not show it.",
+    "format gain": "This is a format gain: the lenient reading, which takes the right value in any "
+    "format, shows no evidence of a gain.",
+    "format gain, ability lost": "This is a format gain with a loss of ability: by the lenient "
+    "reading, which takes the right value in any format, accuracy fell.",
+    "format loss": "This is a format loss: the lenient reading, which takes the right value in any "
+    "format, shows no evidence of a loss.",
+    "format loss, ability gained": "This is a format loss with a gain in ability: by the lenient "
+    "reading, which takes the right value in any format, accuracy rose.",
+    "lenient alone": "This holds by the lenient reading alone, which takes the right value in any "
+    "format: the strict one, which asks for the format too, does not show it.",
+    "lenient alone, strict opposite": "This holds by the lenient reading alone, which takes the "
+    "right value in any format: by the strict one, which asks for the format too, accuracy went "
+    "the other way.",
 }
 """Sentences on a change that one of the two readings alone shows, by note."""
 
 
-def _note_sentence(note: str, margin_points: float) -> str:
+def note_sentence(
+    note: str, margin_points: float | None, said_of: str = "the plan's margin"
+) -> str:
+    """Return what a note adds to a sentence; nothing for a note that the sentence says already.
+
+    Args:
+        note: As in the record.
+        margin_points: The margin; None: there is none.
+        said_of: How the margin is called.
+    """
     return {
         **ONE_READING,
-        "smaller than the margin": "The whole interval lies within the plan's margin of "
-        f"{margin_points:g} points: too small a change to matter, as the plan has it.",
-        "borderline": "Borderline: the p-value (before Holm) and the interval disagree, which "
-        "counts as no evidence.",
-        "not after Holm": "Alone it would have counted as a change; after the correction for "
-        "several comparisons it does not.",
+        "smaller than the margin": f"The change is smaller than {said_of}: the whole interval lies "
+        f"within {margin_points or 0:g} points.",
+        "borderline": "Borderline: the uncorrected p-value and the interval disagree about a "
+        "change, which counts as no evidence.",
+        "not after Holm": "Without the correction for several comparisons this would count as a "
+        "change.",
     }.get(note, "")
 
 
 SAME_ANSWERS = "It learned nothing that shows: every answer is the base's, to the letter."
 
 
-def adapter_sentence(
-    name: str,
-    metric: Metric,
-    difference: float,
-    told: str,
-    verdict: VerdictWord,
-    *notes: str,
-) -> str:
-    """Return the sentence on one adapter; `told` holds counts, interval and p.
+@dataclass(frozen=True, slots=True)
+class AdapterFinding:
+    """The numbers of one adapter against the base, as its sentence needs them."""
 
-    Notes are `borderline` and `same answers`.
-    """
+    name: str  # `random, seed 0`
+    metric: Metric
+    difference_points: float
+    told: str  # counts, interval and p
+    margin_points: float
+    detectable_points: float | None
+    verdict: VerdictWord
+
+
+def adapter_sentence(finding: AdapterFinding, notes: tuple[str, ...]) -> str:
+    """Return the sentence on one adapter, which says nothing of its reward."""
+    f = finding
     word = {
-        "improved": "is better than",
-        "worse": "is worse than",
-        "equivalent": "is as good, within the margin, as",
-    }.get(verdict, "shows no evidence of a change from")
-    change = f"{points(difference)} points, {told}"
-    head = f"This adapter ({name}) {word} the base in {metric} accuracy: {change}."
-    if "borderline" in notes:
-        head += " Borderline: the p-value and the interval disagree."
-    return f"{head} {SAME_ANSWERS}" if "same answers" in notes else head
+        "improved": "is better than the base",
+        "worse": "is worse than the base",
+        "equivalent": f"is as good as the base to within {f.margin_points:g} points",
+    }.get(f.verdict, "shows no evidence of a change from the base")
+    change = f"{points(f.difference_points)} points, {f.told}"
+    parts = [f"This adapter ({f.name}) {word} in {f.metric} accuracy: {change}."]
+    if "same answers" in notes:
+        parts.append(SAME_ANSWERS)
+    elif f.verdict == "no evidence":
+        parts.append(unseen(f.detectable_points))
+    return " ".join([*parts, *filter(None, (note_sentence(n, f.margin_points) for n in notes))])
 
 
 def floor_sentence(n: int, changed: int, strict: int, lenient: int) -> str:
@@ -174,7 +208,7 @@ def floor_sentence(n: int, changed: int, strict: int, lenient: int) -> str:
     if changed == 0:
         return (
             f"The base, generated again under another batch plan, gave the same {n} completions: "
-            "the floor of this protocol is 0."
+            "the noise floor of this protocol is 0."
         )
     return (
         f"The base, generated again under another batch plan, changed {changed} of {n} "

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from ahalab.analyze.adapters import METRICS
 from ahalab.analyze.answers import Answers, FloatArray, load_answers
+from ahalab.analyze.readings import METRICS
 from ahalab.analyze.sentences import interval, percent
 from ahalab.plan.templates import OWN
 from ahalab.records.base import digest

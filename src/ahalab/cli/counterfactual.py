@@ -19,23 +19,27 @@ if TYPE_CHECKING:
     from ahalab.records.counterfactual import CounterfactualRow
 
 
+RunsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Folders of finished runs, <study>/arms/ARM/seed-S; an arm's or a study's folder "
+        "means all of its runs.",
+        metavar="RUN...",
+    ),
+]
+ArmOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm",
+        help="One more arm: `correct_strict + 0.2 length_cosine`, or module:function; can be "
+        "repeated.",
+    ),
+]
+
+
 def counterfactual(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders of finished runs, <study>/arms/ARM/seed-S; an arm's or a study's folder "
-            "means all of its runs.",
-            metavar="RUN...",
-        ),
-    ],
-    arm: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--arm",
-            help="One more arm: `correct_strict + 0.2 length_cosine`, or module:function; can be "
-            "repeated.",
-        ),
-    ] = None,
+    runs: RunsArgument,
+    arm: ArmOption = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", help="A plan whose arms are scored too.")
     ] = None,

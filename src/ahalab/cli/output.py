@@ -87,6 +87,20 @@ def exception_lines(allowed: Sequence[AllowedDifference]) -> list[str]:
     return lines
 
 
+def plan_lines(comparison: Comparison) -> list[str]:
+    """Return what a reader must know first: where the study is less, or more, than its plan."""
+    lines = []
+    if comparison.missing:
+        lines.append(f"Missing from the plan's grid: {', '.join(comparison.missing)}.")
+    if comparison.unplanned:
+        lines.append(
+            f"Looked at beyond the plan: {', '.join(comparison.unplanned)}. The verdicts below are "
+            "of the planned adapters alone; a choice among more finds something by chance more "
+            "often than a p-value says."
+        )
+    return [harmless(line) for line in lines]
+
+
 def short_probability(value: float) -> str:
     """Return a p-value as a column of p-values has it: `.041`, `<.001`."""
     return probability(value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
@@ -95,10 +109,8 @@ def short_probability(value: float) -> str:
 def print_verdicts(comparison: Comparison) -> None:
     """Print the verdict of each arm: sentences first, then the table."""
     console = results_console()
-    for line in exception_lines(comparison.allowed or ()):
+    for line in [*plan_lines(comparison), *exception_lines(comparison.allowed or ())]:
         console.print(Text(f"{line}\n"))
-    if comparison.missing:
-        console.print(Text(f"Missing from the plan's grid: {', '.join(comparison.missing)}.\n"))
     for arm in comparison.arms:
         if arm.primary:
             console.print(Text(arm.sentence))

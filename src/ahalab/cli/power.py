@@ -12,6 +12,7 @@ from ahalab.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from ahalab.analyze.pilot import Pilot
+    from ahalab.records.power import PowerTable
 
 QUESTIONS = (200, 500, 1319, 5000)
 SEEDS = (1, 2, 3, 5, 10)
@@ -51,7 +52,6 @@ def power(
     the pilot shows.
     """
     from ahalab.analyze.planning import Given, Wanted, plan_power
-    from ahalab.cli.output import say
     from ahalab.cli.power_screen import print_power
     from ahalab.errors import InputError
     from ahalab.records.base import encode
@@ -80,11 +80,16 @@ def power(
     else:
         print_power(table)
     if out is not None:
-        from ahalab.report.power_picture import draw_power
-        from ahalab.store.durable import replace_file
+        _draw(table, out)
 
-        replace_file(out, draw_power(table))
-        say(f"Wrote {out}")
+
+def _draw(table: PowerTable, out: Path) -> None:
+    from ahalab.cli.output import say
+    from ahalab.report.power_picture import draw_power
+    from ahalab.store.durable import replace_file
+
+    replace_file(out, draw_power(table))
+    say(f"Wrote {out}")
 
 
 def _pilot(study: Path | None, arm: str | None) -> Pilot | None:

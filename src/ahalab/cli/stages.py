@@ -21,7 +21,9 @@ from ahalab.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ahalab.records.run import RunRecord
     from ahalab.records.step import Step
+    from ahalab.store.layout import RunPaths
 
 BatchOption = Annotated[
     int | None,
@@ -133,12 +135,19 @@ def train(
     ranks.leave()
     if not ranks.first:
         return
+    _tell_trained(record, run_paths)
+
+
+def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:
+    from ahalab.cli.output import say
+
     if record is None:
-        say(f"Nothing to do: {run_paths.folder} is complete.")
+        say(f"Nothing to do: {run.folder} is complete.")
         return
     for alarm in record.alarms:
         say(f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}.")
-    say(f"Trained {arm}, seed {seed}: {record.rollouts_written} rollouts in {run_paths.folder}")
+    written = f"{record.rollouts_written} rollouts in {run.folder}"
+    say(f"Trained {record.arm}, seed {record.seed}: {written}")
 
 
 def evaluate(

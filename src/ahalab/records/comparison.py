@@ -31,6 +31,10 @@ class AdapterComparison(Record, frozen=True, kw_only=True):
     p_exact: float | None  # exact McNemar, for tables that quote it
     verdict: VerdictWord
     sentence: str
+    # at 80 % power; None: too little changed to tell. Both are absent from earlier records.
+    minimal_detectable_points: float | UnsetType | None = UNSET
+    # corrected for all adapters of the study (max-T); exploratory. None: nothing differs
+    p_max_t: float | UnsetType | None = UNSET
     # true: every completion is the base's, to the letter, so nothing was learned that shows
     same_answers: bool | UnsetType = UNSET
 
@@ -115,6 +119,8 @@ class Comparison(Record, frozen=True, kw_only=True):
     confidence: float
     margin_points: float
     missing: tuple[str, ...]  # planned cells without answers
+    # Answer sets, runs and adapters in the study that the plan does not have; absent when none.
+    unplanned: tuple[str, ...] | UnsetType = UNSET
     # Absent when none was made, and not null: then the protocol was one, and nothing is said.
     allowed: tuple[AllowedDifference, ...] | UnsetType = UNSET
     adapters: tuple[AdapterComparison, ...]

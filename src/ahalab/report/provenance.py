@@ -52,7 +52,14 @@ class Fact:
 def badges(study: Study) -> tuple[Badge, ...]:
     """Return what a reader must know before believing a verdict."""
     comparison, plan = study.comparison, study.plan
-    missing = comparison.missing
+    broken = [
+        f"{how} {', '.join(names)}"
+        for how, names in (
+            ("missing", comparison.missing),
+            ("looked at beyond it:", comparison.unplanned or ()),
+        )
+        if names
+    ]
     cells = len(plan.arms) * len(plan.seeds)
     seeds = len(plan.seeds)
     measured = any(run.record.control for run in study.runs)
@@ -60,8 +67,8 @@ def badges(study: Study) -> tuple[Badge, ...]:
         Badge("Protocol", *protocol_held(study)),
         Badge(
             "Plan",
-            f"missing {', '.join(missing)}" if missing else f"kept, all {cells} cells answered",
-            not missing,
+            "; ".join(broken) or f"kept, all {cells} cells answered",
+            not broken,
         ),
         Badge(
             "Control arm", plan.control if measured else f"{plan.control}, not trained", measured

@@ -63,18 +63,18 @@ class SeedEstimate:
     rest_error: float | None  # SE_qs: what both parts contain
     degrees_of_freedom: int | None  # of the seeds' part: S - 1, or that of the arm with fewer seeds
     interval: Interval | None  # covers questions and seeds
+    half_width: float | None  # fraction: of the interval before it is cut at -1 and 1
     p_value: float | None  # two-sided; the level at which the interval reaches 0
 
     def detectable(self, power: float = 0.8) -> float | None:
         """Return the difference (fraction) that this design would call a change so often, about.
 
         Half the interval's width is what the test asks for; the rest is the normal quantile of the
-        power times the standard error. None where there is no interval.
+        power times the standard error. None where there is no interval; 1 at most.
         """
-        if self.interval is None or self.standard_error is None:
+        if self.half_width is None or self.standard_error is None:
             return None
-        half = (self.interval.high - self.interval.low) / 2
-        return half + float(special.ndtri(power)) * self.standard_error
+        return min(1.0, self.half_width + float(special.ndtri(power)) * self.standard_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +200,7 @@ def _estimate(
         rest_error=None,
         degrees_of_freedom=None,
         interval=None,
+        half_width=None,
         p_value=None,
     )
     if len(parts) < len(arms) or questions_error is None:
@@ -221,5 +222,6 @@ def _estimate(
     return replace(
         estimate,
         interval=clipped(difference, width, "questions and seeds"),
+        half_width=width,
         p_value=two_sided_p(parts, difference),
     )

@@ -36,6 +36,7 @@ class ArmEstimate:
     difference: float  # fraction
     by_seed: tuple[float, ...]  # fractions, against the base
     standard_error: float | None  # fraction; None where one seed, or nothing that varies, tells
+    half_width: float | None  # fraction, before the interval is cut at -1 and 1
     bounds: Bounds | None  # fractions; covers questions and seeds
     p_value: float | None
 
@@ -69,7 +70,7 @@ def estimate_arm(
     tables = [_influence(side, samples, list(members.values())) for side in sides]
     difference = tables[0].difference - sum(table.difference for table in tables[1:])
     parts = _parts(tables, [len(side) for side in sides])
-    error = bounds = p_value = None
+    error = half = bounds = p_value = None
     if parts:
         seeds = sum(table.seeds_square or 0 for table in tables)
         rest = sum(table.rest_square for table in tables)
@@ -86,6 +87,7 @@ def estimate_arm(
         difference=float(difference),
         by_seed=tuple(float(d) for d in tables[0].by_seed),
         standard_error=error,
+        half_width=half,
         bounds=bounds,
         p_value=p_value,
     )

@@ -123,9 +123,9 @@ def _compare(
     base = float(outcomes.correct_NK(outcomes.base, item.metric).mean())
     shift = item.reference - base if item.against == "control" else 0.0
     detectable = None
-    if bounds is not None and estimate.standard_error is not None:
-        half = (bounds[1] - bounds[0]) / 2
-        detectable = 100 * (half + float(stats.norm.ppf(POWER)) * estimate.standard_error)
+    if estimate.half_width is not None and estimate.standard_error is not None:
+        missed = float(stats.norm.ppf(POWER)) * estimate.standard_error
+        detectable = 100 * min(1.0, estimate.half_width + missed)
     gained, lost = _discordant(outcomes, item)
     expected = {
         "n": estimate.questions,
@@ -184,13 +184,17 @@ def _notes(
         if says_p and says_interval and p_holm is not None and p_holm > analysis.alpha:
             notes.append("not after Holm")
     reading: Metric = "lenient" if item.metric == "strict" else "strict"
-    other = verdicts[item.arm, item.against, reading]
-    if found in ("improved", "worse") and other != found:
-        changed_too = other in ("improved", "worse")
-        if item.metric == "lenient":
-            notes.append("lenient alone")
-        elif found == "improved":
-            notes.append("format gain" + ", ability lost" * changed_too)
-        else:
-            notes.append("format loss" + ", ability gained" * changed_too)
-    return tuple(notes)
+    alone = alone_note(item.metric, found, verdicts[item.arm, item.against, reading])
+    return (*notes, *([alone] if alone else []))
+
+
+def alone_note(metric: Metric, found: str, other: str) -> str | None:
+    """Return the note on a change that one reading alone shows; `other` is the other's verdict."""
+    if found not in ("improved", "worse") or other == found:
+        return None
+    changed_too = other in ("improved", "worse")
+    if metric == "lenient":
+        return "lenient alone" + ", strict opposite" * changed_too
+    if found == "improved":
+        return "format gain" + ", ability lost" * changed_too
+    return "format loss" + ", ability gained" * changed_too

@@ -72,7 +72,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "stat.method": "methods and what an interval covers are named rightly",
         "stat.sentence": "sentences hold the figures and the verdict of their comparison",
         "outcome.missing": "every planned comparison is there",
-        "outcome.added": "nothing unplanned is called primary",
+        "outcome.added": "nothing unplanned is called primary, or left without a name",
         "changed": "changed responses are those of the answers",
         "report.quote": "every quoted completion stands in the rows",
         "ablation": "the table of arms and seeds comes out again",

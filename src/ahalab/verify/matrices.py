@@ -68,6 +68,11 @@ class Outcomes:
         rows = [self.correct_NK(answers, metric).sum(axis=1) - base for answers in own]
         return [row.astype(int).tolist() for row in rows]
 
+    def differences_N(self, answers: AnswerSet, metric: Metric) -> FloatArray:
+        """Return a set's share of right answers minus the base's by question, shape (N,)."""
+        base, other = (self.correct_NK(s, metric).mean(axis=1) for s in (self.base, answers))
+        return np.asarray(other - base, dtype=np.float64)
+
     def differences_SN(self, arm: str, metric: Metric) -> FloatArray:
         """Return adapter minus base by seed and question, shape (S, N)."""
         base = self.correct_NK(self.base, metric).mean(axis=1)

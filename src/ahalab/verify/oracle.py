@@ -106,17 +106,25 @@ def by_question(
     SE^2 = G/(G-1) * sum_g (sum_{i in g} (d_i - dbar))^2 / N^2, t with G - 1 degrees of freedom.
     """
     mean = math.fsum(differences_N) / len(differences_N)
+    error, groups = question_error(differences_N, clusters), len(set(clusters))
+    if error is None:
+        return None, None
+    half = float(stats.t.isf((1 - confidence) / 2, groups - 1)) * error
+    p_value = float(2 * stats.t.sf(abs(mean) / error, groups - 1))
+    return (max(-1.0, mean - half), min(1.0, mean + half)), min(1.0, p_value)
+
+
+def question_error(differences_N: FloatArray, clusters: Sequence[str]) -> float | None:
+    """Return the error of a mean difference over clusters; None where nothing varies."""
+    mean = math.fsum(differences_N) / len(differences_N)
     sums: dict[str, float] = defaultdict(float)
     for label, value in zip(clusters, differences_N, strict=True):
         sums[label] += float(value) - mean
     groups = len(sums)
     square = math.fsum(s * s for s in sums.values()) / len(differences_N) ** 2
     if groups < 2 or square <= 1e-28:
-        return None, None
-    error = math.sqrt(groups / (groups - 1) * square)
-    half = float(stats.t.isf((1 - confidence) / 2, groups - 1)) * error
-    p_value = float(2 * stats.t.sf(abs(mean) / error, groups - 1))
-    return (max(-1.0, mean - half), min(1.0, mean + half)), min(1.0, p_value)
+        return None
+    return math.sqrt(groups / (groups - 1) * square)
 
 
 def step_down(p_values: Sequence[float | None]) -> list[float | None]:

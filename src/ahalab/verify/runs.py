@@ -13,6 +13,7 @@ from ahalab.records.run import Attempt, RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.own import own_names
 from ahalab.store.layout import RunPaths
+from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.base import check_base
 from ahalab.verify.checks import Ledger
@@ -135,6 +136,9 @@ def _check_grid(study: Study, plan: Plan) -> None:
                 study.ledger["arms.all"].fail(
                     study.relative(folder), None, "a run of the plan", "another one"
                 )
+    for name in unplanned(plan, study.paths):
+        what = "only answers, runs and adapters that the plan has"
+        study.ledger["arms.all"].fail(name, None, what, "another look")
 
 
 def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFacts]) -> None:

@@ -15,8 +15,11 @@ from ahalab.records.base import Record, to_plain
 from ahalab.records.comparison import AdapterComparison, Comparison, NoiseFloor, ReadingRates
 from ahalab.records.plan import Plan
 from ahalab.records.terms import Metric
+from ahalab.statistics.multiplicity import max_t
+from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.answers import AnswerSet, Reply
-from ahalab.verify.arm_verdicts import check_arms
+from ahalab.verify.arm_verdicts import alone_note, check_arms
+from ahalab.verify.detectable import check_detectable
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.oracle import (
     FloatArray,
@@ -48,6 +51,7 @@ METHODS = {"interval_covers"}
 TOLERANCE = {"interval_points": 1e-6, "minimal_detectable_points": 1e-6}
 P_TOLERANCE = 1e-9
 PROBABILITIES = {"p_value", "p_holm", "p_exact"}  # small ones count too: relative to their size
+MAX_T_DRAWS, MAX_T_SEED = 1999, 0  # fixed, so that the p comes out again
 
 
 def check_comparison(study: Study, outcomes: Outcomes | None) -> Comparison | None:
@@ -110,6 +114,9 @@ def _check_head(study: Study, plan: Plan, comparison: Comparison, outcomes: Outc
         )
     missing = tuple(cell.name for cell in training_cells(plan) if cell not in outcomes.sets)
     study.ledger["outcome.missing"].expect(FILE, None, "missing", missing, comparison.missing)
+    beyond = unplanned(plan, study.paths)
+    told = comparison.unplanned or ()
+    study.ledger["outcome.added"].expect(FILE, None, "unplanned", beyond, told)
 
 
 def _check_rates(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:
@@ -178,24 +185,61 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
         if key in found:
             study.ledger["outcome.added"].fail(FILE, None, "each adapter and metric once", key)
         found[key] = adapter
-    planned = [(cell, metric) for cell in outcomes.cells for metric in METRICS]
-    for cell, metric in planned:
-        recorded = found.pop((cell.arm, cell.seed, metric), None)
-        place = f"{cell.arm}, seed {cell.seed}, {metric}"
-        if recorded is None:
-            tally.fail(FILE, None, f"the comparison of {place}", "none")
-            continue
-        tally.passed()
-        expected = expected_adapter(outcomes, outcomes.sets[cell], metric)
-        study.recompute(f"adapter.{cell.arm}.{cell.seed}.{metric}", expected)
-        book(study, place, expected, recorded)
-        same = _same_answers(outcomes, outcomes.sets[cell])
-        study.ledger["stat.n"].expect(
-            FILE, None, f"{place}: same_answers", same, recorded.same_answers is True
-        )
-        check_adapter_sentence(study, recorded, comparison.confidence, same=same)
+    corrected = _max_t(outcomes)
+    for cell in outcomes.cells:
+        expected = {m: expected_adapter(outcomes, outcomes.sets[cell], m) for m in METRICS}
+        for metric, other in zip(METRICS, reversed(METRICS), strict=True):
+            recorded = found.pop((cell.arm, cell.seed, metric), None)
+            place = f"{cell.arm}, seed {cell.seed}, {metric}"
+            if recorded is None:
+                tally.fail(FILE, None, f"the comparison of {place}", "none")
+                continue
+            tally.passed()
+            wanted = dict(expected[metric])
+            if recorded.p_max_t is not UNSET:  # else of an earlier version
+                wanted["p_max_t"] = corrected[metric, cell.arm, cell.seed]
+            study.recompute(f"adapter.{cell.arm}.{cell.seed}.{metric}", wanted)
+            book(study, place, wanted, recorded)
+            spread = outcomes.differences_N(outcomes.sets[cell], metric)
+            check_detectable(study, place, recorded, spread, outcomes.clusters)
+            same = _same_answers(outcomes, outcomes.sets[cell])
+            study.ledger["stat.n"].expect(
+                FILE, None, f"{place}: same_answers", same, recorded.same_answers is True
+            )
+            notes = _adapter_notes(outcomes, expected[metric], metric, expected[other]["verdict"])
+            check_adapter_sentence(study, recorded, comparison, notes, same=same)
     for left in found:
         study.ledger["outcome.added"].fail(FILE, None, "only adapters with answers", left)
+
+
+def _max_t(outcomes: Outcomes) -> dict[tuple[Metric, str | None, int | None], float | None]:
+    """Return every adapter's p among all adapters of the study.
+
+    By the analysis' own function: what has to agree is a Monte Carlo figure, draw by draw.
+    """
+    found: dict[tuple[Metric, str | None, int | None], float | None] = {}
+    for metric in METRICS:
+        spreads = [outcomes.differences_N(outcomes.sets[c], metric) for c in outcomes.cells]
+        values = max_t(spreads, MAX_T_SEED, MAX_T_DRAWS, outcomes.clusters)
+        found |= {(metric, c.arm, c.seed): p for c, p in zip(outcomes.cells, values, strict=True)}
+    return found
+
+
+def _adapter_notes(
+    outcomes: Outcomes, expected: Mapping[str, Any], metric: Metric, other: str
+) -> set[str]:
+    """Return the notes that an adapter's sentence must hold, by its figures."""
+    analysis = outcomes.plan.analysis
+    word, p_value = expected["verdict"], expected["p_value"]
+    low, high = expected["interval_points"]
+    notes = set()
+    if (p_value is not None and p_value <= analysis.alpha) != (low > 0 or high < 0):
+        notes.add("borderline")
+    inside = -analysis.margin_points < low and high < analysis.margin_points
+    if word in ("improved", "worse") and inside:
+        notes.add("smaller than the margin")
+    alone = alone_note(metric, word, other)
+    return notes | ({alone} if alone else set())
 
 
 def _same_answers(outcomes: Outcomes, answers: AnswerSet) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import UNSET, UnsetType
+
 from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparison, NoiseFloor
 from ahalab.records.templates import TemplateComparison, TemplateRange
 from ahalab.verify.reading import Study
@@ -26,6 +28,18 @@ ADAPTER_WORDS = {
     "no evidence": "no evidence of a change",
 }
 
+NOTE_WORDS = {
+    "format gain": "a format gain:",
+    "format gain, ability lost": "a format gain with a loss of ability",
+    "format loss": "a format loss:",
+    "format loss, ability gained": "a format loss with a gain in ability",
+    "lenient alone": "by the lenient reading alone, which takes the right value in any format: the",
+    "lenient alone, strict opposite": "accuracy went the other way",
+    "smaller than the margin": "smaller than the plan's margin",
+    "borderline": "Borderline",
+    "not after Holm": "Without the correction for several comparisons",
+}
+POWER = "80"  # percent, at which the smallest detectable change is told
 TEMPLATE_WORDS = {
     "own is best": "the best of them",
     "better exists": "a straw man",
@@ -53,12 +67,12 @@ def _span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
 
 def check_arm_sentence(study: Study, found: ArmComparison, comparison: Comparison) -> None:
     """Check the sentence on a reward design."""
-    detectable = found.minimal_detectable_points
     figures = [
         f"{100 * found.accuracy:.1f}",
         f"{100 * found.reference_accuracy:.1f}",
         points(found.difference_points),
         *_span(found.interval_points),
+        *_unseen(found.verdict, found.minimal_detectable_points),
     ]
     optional = [
         _p(found.p_holm),
@@ -66,26 +80,62 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
         f"{comparison.margin_points:g}",
         str(found.seeds),
         str(len({a.seed for a in comparison.adapters if a.arm == comparison.control})),
-        "" if detectable is None else f"{detectable:.1f}",
+        POWER,
     ]
     text = found.sentence.replace(found.arm, "").replace(comparison.control, "")
     place = f"{found.arm} against {found.against}, {found.metric}"
     _check(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
+    if _worded(comparison):
+        _check_notes(study, place, text, set(found.notes))
+
+
+def _worded(comparison: Comparison) -> bool:
+    """Say whether the sentences are of the version that has words for every note."""
+    return any(adapter.p_max_t is not UNSET for adapter in comparison.adapters)
+
+
+def _unseen(verdict: str, detectable: float | UnsetType | None) -> list[str]:
+    """Return the figure that must stand beside "no evidence"."""
+    if verdict != "no evidence" or not isinstance(detectable, float):
+        return []
+    return [f"{detectable:.1f}"]
+
+
+def _check_notes(study: Study, place: str, text: str, notes: set[str]) -> None:
+    """Check that a sentence says each note of its comparison, and no other."""
+    for note, words in NOTE_WORDS.items():
+        if (words in text) != (note in notes):
+            what = f"{place}: {'' if note in notes else 'no '}{words!r} in its sentence"
+            study.ledger["stat.sentence"].fail(FILE, None, what, text)
 
 
 def check_adapter_sentence(
-    study: Study, found: AdapterComparison, confidence: float, *, same: bool
+    study: Study, found: AdapterComparison, comparison: Comparison, notes: set[str], *, same: bool
 ) -> None:
     """Check the sentence on one adapter; `same` when its every answer is the base's."""
     figures = [points(found.difference_points), *_span(found.interval_points)]
-    optional = [_p(found.p_value), f"{100 * confidence:.4g}", str(found.seed), str(found.n)]
+    family = sum(a.metric == found.metric for a in comparison.adapters)
+    optional = [
+        _p(found.p_value),
+        _p(found.p_max_t if isinstance(found.p_max_t, float) else None),
+        f"{100 * comparison.confidence:.4g}",
+        f"{comparison.margin_points:g}",
+        str(found.seed),
+        str(found.n),
+        str(family),
+        POWER,
+    ]
     if found.gained is not None and found.lost is not None:
         figures += [str(found.gained), str(found.lost)]
     else:
         optional += [str(n) for n in range(1, found.n + 1)]  # clusters of questions
+    if not same:
+        figures += _unseen(found.verdict, found.minimal_detectable_points)
     place = f"{found.arm}, seed {found.seed}, {found.metric}"
     text = found.sentence.replace(found.arm, "")
     _check(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+    if _worded(comparison):
+        _check_notes(study, place, text, notes)
     said = "It learned nothing" in text
     if same != said:
         what = "that it learned nothing" if same else "nothing of learning nothing"
