@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tampering import rebuild
 
 from ahalab.statistics.combined_error import Part
 from ahalab.statistics.interval import Interval
 from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
 from ahalab.verify.arm_oracle import ArmEstimate, estimate_arm
 from ahalab.verify.study import verify_study
+from tampering import rebuild
 
 
 def test_two_seeds_and_two_questions_come_out_as_by_hand() -> None:

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tampering import edit_json, edit_row, reseal
 
 from ahalab.errors import InputError
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Claims
 from ahalab.verify.story import find_claim, tell
 from ahalab.verify.study import examine, open_study
+from tampering import edit_json, edit_row, reseal
 
 DIFFERENCE = "arm.historical.base.strict.difference_points"
 

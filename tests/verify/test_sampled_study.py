@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutation_kinds import COMPARISON, record
-from study_builder import PLAN, build
-from tampering import read_lines, rebuild, reseal
 
 from ahalab.errors import PlanError
 from ahalab.plan.load import parse_plan
@@ -20,6 +17,9 @@ from ahalab.statistics import difference
 from ahalab.statistics.by_question import QuestionEstimate
 from ahalab.statistics.interval import Interval
 from ahalab.verify.study import verify_study
+from mutations.kinds import COMPARISON, record
+from study_builder import PLAN, build
+from tampering import read_lines, rebuild, reseal
 
 SAMPLED = PLAN.replace(
     "floor_batch_size: 6,", "floor_batch_size: 6, temperature: 0.8, samples: 3, cells_per_batch: 2,"

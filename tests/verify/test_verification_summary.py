@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import edit_row
 
 from ahalab.errors import IncompleteError
-from ahalab.verify.study import examine, open_study
+from ahalab.verify.study import Held, examine, open_study
 from ahalab.verify.vsa import policy_digest, summary
+from tampering import edit_row
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
 
 def statement(root: Path, expected_root: str | None = None) -> dict[str, Any]:
     study = open_study(root)
-    return summary(study, examine(study, expected_root), "1.2.3", MOMENT)
+    return summary(study, examine(study, Held(expected_root)), "1.2.3", MOMENT)
 
 
 def root_of(root: Path) -> str:

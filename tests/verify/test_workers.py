@@ -6,12 +6,12 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
-from tampering import edit_row, reseal
 
 from ahalab.errors import AhaLabError
 from ahalab.verify import workers
 from ahalab.verify.study import verify_study
 from ahalab.verify.workers import Effort
+from tampering import edit_row, reseal
 
 RUN = "arms/historical/seed-1"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,41 +22,35 @@ from ahalab.records.comparison import (
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
+from ahalab.visible import plain
 
 if TYPE_CHECKING:
     from ahalab.evaluate.partial import PartialCount
     from ahalab.store.layout import StudyPaths
 
 
-UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # not seen, or obeyed by a terminal
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
 def say(message: str) -> None:
-    """Print a message on stderr."""
-    typer.echo(message, err=True)
+    """Print a message on stderr; it may quote what others wrote."""
+    typer.echo(harmless(message), err=True)
 
 
 def harmless(text: str) -> str:
     """Return a text whose control and direction characters are shown escaped, not obeyed."""
-    shown = []
-    for character in text:
-        code = ord(character)
-        if character == "\n":
-            shown.append(character)
-        elif code < 32:
-            shown.append("^" + chr(code + 64))
-        elif code == 127 or unicodedata.category(character) in UNSEEN:
-            shown.append(f"\\u{code:04x}" if code > 255 else f"\\x{code:02x}")
-        else:
-            shown.append(character)
-    return "".join(shown)
+    return plain(text, keep="\n")
 
 
 def results_console() -> Console:
-    """Return the console that results go to; into a pipe nothing is wrapped."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+    """Return the console that results go to; into a pipe nothing is wrapped.
+
+    Markup is off: a name in a table may be another's.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def results_table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
@@ -191,7 +184,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     console = results_console()
     console.print(
         Text(
-            f"{diagnostics.arm}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
+            f"{harmless(diagnostics.arm)}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
             f"{diagnostics.rollouts} rollouts\n"
         )
     )
@@ -203,7 +196,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     trends = {name: getattr(diagnostics, name) for name in TRENDS}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
-        table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
+        table.add_row(harmless(name.replace("_", " ")), number(trend.first), number(trend.last))
     console.print(table)
     shares = results_table(("whole run",), ("",))
     for label, value in (
@@ -223,7 +216,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         ),
         ("norm of the adapter's effect", diagnostics.adapter_effect_norm),
     ):
-        shares.add_row(label, number(value))
+        shares.add_row(harmless(label), number(value))
     console.print()
     console.print(shares)
     if diagnostics.validation:
@@ -236,7 +229,8 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         console.print()
         console.print(points)
     for alarm in diagnostics.alarms:
-        console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
+        told = f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."
+        console.print(Text(f"\n{harmless(told)}"))
 
 
 def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:

@@ -153,9 +153,13 @@ def check_answers(
         paths, first = answer_paths(study.paths, cell, REPLAY), found[cell]
         whole = first.whole and _sealed(study, journals, paths.answers)
         again[cell] = AnswerSet(paths.name, first.replies, whole)
+    return found, again
+
+
+def finish_answers(study: Study) -> None:
+    """Close the checks of answers, once what was made of them is checked too."""
     tell_versions(study)
     study.ledger.close(NAMES)
-    return found, again
 
 
 def check_set(study: Study, share: Share) -> AnswerSet | None:

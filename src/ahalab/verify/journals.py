@@ -27,9 +27,12 @@ ROWS = {
     "timings": "timing/1",
     "validation": "validation/1",
     "prompts": "prompt/1",  # of a template
+    "continuations": "continuation/1",
 }
 RESCORED = re.compile(r"^rescored/scorer-[^/]+/")
-NAMED_BY_FILE = ("answers", "floor", "prompts")  # the others are named by their folder
+CLOCKS = ("timings",)  # no two clocks repeat
+# The others are named by their folder.
+NAMED_BY_FILE = ("answers", "floor", "prompts", "continuations")
 
 
 @dataclass(slots=True)
@@ -54,6 +57,7 @@ def check_journals(study: Study) -> dict[str, JournalFacts]:
         found = _read(study, journal)
         facts[name] = found
         _check_head(study, rows, found.state.head)
+        _tell_changed(study, rows, found.state)
         if study.present(rows):
             _check_rows(study, rows, found.state)
         else:
@@ -109,6 +113,15 @@ def _check_attempt(study: Study, place: str, line: JournalAttempt, facts: Journa
         file, int(number), "attempt, rows and bytes", expected, (line.number, line.rows, line.bytes)
     )
     facts.attempts.append(line)
+
+
+def _tell_changed(study: Study, rows: Path, state: JournalState) -> None:
+    """Say where rows that a resume cut came out otherwise: declared, no fault, and to be known."""
+    if state.changed and rows.stem not in CLOCKS:
+        study.ledger["attempts"].note(
+            f"{study.relative(rows)}: {len(state.changed)} batches came out otherwise when they "
+            f"were generated again after a resume, the first is batch {state.changed[0]}"
+        )
 
 
 def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:

@@ -155,7 +155,7 @@ def _check_cells(study: Study, cells: list[_Cell], claims: dict[str, Claim]) -> 
                 FILE, cell.line, "cells that name claims of claims.json", " ".join(cell.claims)
             )
             continue
-        figures = _figures(cell.text)
+        figures = figures_in(cell.text)
         values = [claim for claim in known if isinstance(claim.value, int | float)]
         if len(figures) == len(values) and all(
             _rounds(claim, figure) for claim, figure in zip(values, figures, strict=True)
@@ -166,8 +166,8 @@ def _check_cells(study: Study, cells: list[_Cell], claims: dict[str, Claim]) -> 
             tally.fail(FILE, cell.line, expected, cell.text)
 
 
-def _figures(text: str) -> list[tuple[float, float]]:
-    """Return (value, rounding error) of every number that a cell prints."""
+def figures_in(text: str) -> list[tuple[float, float]]:
+    """Return (value, rounding error) of every number that a table's cell prints."""
     found = []
     power = _POWER.search(text)
     if power:

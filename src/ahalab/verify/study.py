@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
 from ahalab.records.templates import TemplateComparison
+from ahalab.store.ssh import Signers
 from ahalab.verify.ablation import check_ablation
-from ahalab.verify.answers import Sets, answers_to_check, check_answers
+from ahalab.verify.answers import Sets, answers_to_check, check_answers, finish_answers
+from ahalab.verify.cardfile import check_cards
 from ahalab.verify.changed import check_changed
 from ahalab.verify.checks import Check, Ledger, Verification
 from ahalab.verify.claims import check_claims
@@ -19,14 +22,29 @@ from ahalab.verify.matrices import line_up
 from ahalab.verify.prompts import check_prompts
 from ahalab.verify.protocols import check_protocols
 from ahalab.verify.reading import Study
+from ahalab.verify.reflection import check_continuations
+from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs, runs_to_check
 from ahalab.verify.shares import read_ahead
+from ahalab.verify.signature import check_signature
 from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
 from ahalab.verify.workers import ALONE, Effort, Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a reader holds from outside; arguments as for `verify_study`."""
+
+    root: str | None = None
+    plan: str | None = None
+    signers: Signers | None = None
+
+
+NOTHING = Held()
 
 
 def verify_study(
@@ -35,6 +53,7 @@ def verify_study(
     on_check: Callable[[Check], None] | None = None,
     expected_root: str | None = None,
     expected_plan: str | None = None,
+    signers: Signers | None = None,
     trust_rewards: bool = False,
     effort: Effort = ALONE,
 ) -> Verification:
@@ -45,6 +64,7 @@ def verify_study(
         on_check: Called with each check as it ends.
         expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
+        signers: Whose signature is required; None: `sig.key` is not checked.
         trust_rewards: Whether the code of users' own rewards is run.
         effort: Among how many processes a large study is shared out, and who is told how far it is.
 
@@ -54,9 +74,10 @@ def verify_study(
 
     Raises:
         InputError: There is no such folder.
+        MissingError: A signature is required, and there is no ssh-keygen to check it.
     """
     study = open_study(root, on_check, trust_rewards=trust_rewards)
-    return examine(study, expected_root, expected_plan, effort)
+    return examine(study, Held(expected_root, expected_plan, signers), effort)
 
 
 def open_study(
@@ -74,15 +95,15 @@ def open_study(
     return Study(root, Ledger(on_check), trust_rewards=trust_rewards)
 
 
-def examine(
-    study: Study,
-    expected_root: str | None = None,
-    expected_plan: str | None = None,
-    effort: Effort = ALONE,
-) -> Verification:
-    """Make every check of a study that was opened; arguments as for `verify_study`."""
+def examine(study: Study, held: Held = NOTHING, effort: Effort = ALONE) -> Verification:
+    """Make every check of a study that was opened.
+
+    Raises:
+        MissingError: A signature is required, and there is no ssh-keygen to check it.
+    """
     ledger = study.ledger
-    check_files(study, expected_root, expected_plan)
+    check_files(study, held.root, held.plan)
+    check_signature(study, held.signers)
     journals = check_journals(study)
     study.row_counts = {name: facts.state.rows for name, facts in journals.items()}
     read_ahead(study)
@@ -95,6 +116,9 @@ def examine(
         check_protocols(study)
         check_rescored(study)
         answers, again = check_answers(study, journals, workers.answers(sets), same)
+    cut = check_continuations(study, journals, answers)
+    finish_answers(study)
+    check_reflection(study, answers, cut)
     _check_conclusions(study, answers, again, templates)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
@@ -121,3 +145,4 @@ def _check_conclusions(
     ablation = check_ablation(study, outcomes)
     replay = check_replay(study, outcomes, again)
     check_report(study, check_claims(study, comparison, ablation, replay, templates))
+    check_cards(study)
