@@ -188,9 +188,10 @@ def test_one_seed_is_told_in_the_table_too(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\nb", "a\nb"), ("\x1b[1m", "^[[1m"), ("\x00\x07\t", "^@^G^I"), ("\x7f", "\\x7f"),
+        ("a\nb", "a\nb"), ("\x1b[1m", "^[[1m"), ("\x00\x07\t", "^@^G^I"), ("\x7f", "^?"),
         ("\x9b", "\\x9b"), ("\u202e\u2066", "\\u202e\\u2066"), ("\u2028", "\\u2028"),
-        ("\ud800", "\\ud800"), ("\ue000", "\\ue000"), ("\U000e0041", "\\ue0041"),
+        ("\ud800", "\\ud800"), ("\ue000", "\\ue000"), ("\U000e0041", "\\U000e0041"),
+        ("\ufe0f\u3164", "\\ufe0f\\u3164"),
         ("\uffff", "\\uffff"), ("−é漢 ok", "−é漢 ok"),
     ],
 )  # fmt: skip

@@ -11,13 +11,13 @@ from ahalab.report.wording import (
     excerpt,
     number,
     percent,
-    plain,
     points,
     probability,
     span,
     trend,
     visible,
 )
+from ahalab.visible import plain
 
 
 @pytest.mark.parametrize(

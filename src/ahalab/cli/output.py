@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ahalab.records.comparison import (
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.preflight import Preflight
 from ahalab.statistics.diagnostics import TRENDS
+from ahalab.visible import plain
 
 if TYPE_CHECKING:
     from ahalab.evaluate.partial import PartialCount
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ahalab.verify.checks import Check, Verification
 
 
-UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}  # not seen, or obeyed by a terminal
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
@@ -41,18 +40,7 @@ def say(message: str) -> None:
 
 def harmless(text: str) -> str:
     """Return a text whose control and direction characters are shown escaped, not obeyed."""
-    shown = []
-    for character in text:
-        code = ord(character)
-        if character == "\n":
-            shown.append(character)
-        elif code < 32:
-            shown.append("^" + chr(code + 64))
-        elif code == 127 or unicodedata.category(character) in UNSEEN:
-            shown.append(f"\\u{code:04x}" if code > 255 else f"\\x{code:02x}")
-        else:
-            shown.append(character)
-    return "".join(shown)
+    return plain(text, keep="\n")
 
 
 def results_console() -> Console:

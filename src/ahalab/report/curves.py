@@ -14,7 +14,8 @@ from ahalab.report.forest import Figured
 from ahalab.report.palette import ArmStyle
 from ahalab.report.sources import RunSource, Study
 from ahalab.report.tables import Cell, Table
-from ahalab.report.wording import number, percent, plain
+from ahalab.report.wording import number, percent
+from ahalab.visible import plain
 
 WIDTH, HEIGHT = 350, 200
 MAX_POINTS = 200  # drawn per line; longer runs are drawn every k-th step, and the page says so

@@ -1,6 +1,6 @@
 """One colour, dash and marker per arm, told apart without colour, in light and in dark.
 
-Colours are Okabe and Ito's (2008, "Color Universal Design"); the style sheet holds their values. A
+Which arm takes which is `plan/looks.py`'s; the style sheet holds the colours. A
 chart is drawn with stand-ins, each replaced by a variable of the style sheet, so that one drawing
 serves both modes.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ahalab.plan.looks import HUES, arm_looks
 from ahalab.records.plan import Plan
 
 INK = "#010101"  # stand-ins: colours that nothing else uses
@@ -18,17 +19,6 @@ BAND = "#040404"
 GAIN = "#050505"
 LOSS = "#060606"
 PAPER = "#070707"
-HUES = 6  # arm colours in the style sheet; dash and marker go on where they repeat
-DASHES: tuple[tuple[float, ...], ...] = (
-    (),
-    (6, 2),
-    (2, 1.5),
-    (7, 2, 1.5, 2),
-    (10, 3),
-    (4, 1, 1, 1, 1, 1),
-)
-MARKERS = ("o", "s", "^", "D", "v", "P")
-CONTROL_DASH = (3.0, 2.0)
 CONTROL = "#080808"
 
 
@@ -46,21 +36,17 @@ class ArmStyle:
 
 def arm_styles(plan: Plan) -> dict[str, ArmStyle]:
     """Return the style of every arm by name, in plan order; the control arm is grey and dashed."""
-    styles = {}
-    treatments = 0
-    for arm in plan.arms:
-        if arm.name == plan.control:
-            styles[arm.name] = ArmStyle(
-                arm.name, CONTROL, "var(--control)", CONTROL_DASH, "X", True
-            )
-            continue
-        hue, turn = treatments % HUES, treatments // HUES
-        shape = (hue + turn) % len(DASHES)
-        styles[arm.name] = ArmStyle(
-            arm.name, f"#0a00{hue:02x}", f"var(--arm-{hue})", DASHES[shape], MARKERS[shape], False
+    return {
+        name: ArmStyle(
+            name,
+            CONTROL if look.hue is None else f"#0a00{look.hue:02x}",
+            "var(--control)" if look.hue is None else f"var(--arm-{look.hue})",
+            look.dash,
+            look.marker,
+            look.hue is None,
         )
-        treatments += 1
-    return styles
+        for name, look in arm_looks(plan).items()
+    }
 
 
 def replacements() -> dict[str, str]:

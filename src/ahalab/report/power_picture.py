@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from ahalab.plan.looks import DASHES, MARKERS
 from ahalab.records.power import PowerTable
 from ahalab.report.drawing import drawing_style, new_figure
-from ahalab.report.palette import DASHES, MARKERS
 from ahalab.report.wording import points
 from ahalab.statistics.design import Design, Noise, design_detectable, design_power, noise_of
 

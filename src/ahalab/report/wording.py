@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping
 
 from markupsafe import Markup, escape
+
+from ahalab.visible import plain, written_out
 
 UNKNOWN = "–"  # None: not known, not defined; never 0
 MINUS = "\u2212"
 MAX_TEXT = 6_000  # characters of one model text shown; the row file holds all of it
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-# Categories that are not seen, or that change what is seen around them.
-UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -77,11 +76,6 @@ def trend(first: float | None, last: float | None, *, share: bool = False) -> st
     return UNKNOWN if first is None and last is None else f"{show(first)} → {show(last)}"
 
 
-def plain(text: str) -> str:
-    """Return text in which every control, bidi and invisible character is written out."""
-    return "".join(_visible_character(c) for c in text)
-
-
 def visible(text: str, *, lines: bool = True) -> Markup:
     """Return foreign text as HTML: escaped; control, bidi and invisible characters written out.
 
@@ -96,7 +90,7 @@ def visible(text: str, *, lines: bool = True) -> Markup:
     pieces: list[Markup] = []
     run: list[str] = []
     for character in text[:MAX_TEXT]:
-        shown = character if lines and character in "\n\t" else _visible_character(character)
+        shown = character if lines and character in "\n\t" else written_out(character)
         if shown == character:
             run.append(character)
             continue
@@ -106,17 +100,6 @@ def visible(text: str, *, lines: bool = True) -> Markup:
     if cut > 0:
         pieces.append(Markup('<i class="cut"> … {} characters more</i>').format(f"{cut:,}"))
     return Markup("").join(pieces)
-
-
-def _visible_character(character: str) -> str:
-    code = ord(character)
-    if code < 0x20 or code == 0x7F:
-        return "^" + chr(code ^ 0x40)  # caret notation: ESC is ^[, NUL is ^@
-    if unicodedata.category(character) not in UNSEEN:
-        return character
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def excerpt(text: str, length: int = 90) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -131,6 +131,40 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             ) from error
     if packed and at != size:
         raise _wrong_size(stored, size, at)
+
+
+def read_spans(path: Path, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+    """Yield the (unpacked) bytes of each span of a row file, compressed or not, one at a time.
+
+    Args:
+        path: The plain path of the row file.
+        spans: Start and end of each, in bytes, in ascending order, none overlapping.
+
+    Raises:
+        InputError: There is no such file.
+        RecordError: It ends before a span does, or its compressed form is damaged.
+    """
+    stored = stored_path(path)
+    packed = stored.suffix == ".zst"
+    at = 0
+    with stored.open("rb") as file:
+        stream = io.BufferedReader(_unpacker(file), READ_BYTES) if packed else file
+        try:
+            for start, end in spans:
+                if packed:
+                    while at < start and (piece := stream.read(min(READ_BYTES, start - at))):
+                        at += len(piece)
+                else:
+                    stream.seek(start)
+                part = stream.read(end - start)
+                at = start + len(part)
+                if at < end:
+                    raise RecordError(
+                        f"{stored}: expected {end} committed bytes, found {at}. Restore the file."
+                    )
+                yield part
+        except zstandard.ZstdError as error:
+            raise RecordError(f"{stored}: expected zstandard, found: {error}.") from error
 
 
 def stored_size(path: Path) -> int | None:
