@@ -208,12 +208,11 @@ def _table(study: Study, counts: Counts) -> Table:
             claim = f"adapter.{arm}.{seed}.{metric}.{change.replace(' ', '_')}"
             whole = known.get(claim)
             cells.append(Cell(f"{held[change]:,}"))
-            cells.append(
-                Cell("–") if whole is None else Cell(f"{whole:,}", claim)
-            )
+            cells.append(Cell("–") if whole is None else Cell(f"{whole:,}", claim))
         rows.append(tuple(cells))
     columns = [name for change in CHANGES for name in (f"{change}: here", "of")]
     return Table(
         "What the sample holds of each kind of pair.",
-        ("arm", "seed", "reading", *columns), tuple(rows), heads=3, numbers=3,
+        ("arm", "seed", "reading", *columns), tuple(rows), heads=3,
+        numbers=len(columns) + 3,  # none: counts of this page name nothing in the evidence
     )  # fmt: skip

@@ -166,9 +166,7 @@ def _draw(
 
 def thin_line(frame: Frame, values: Series, colour: str) -> Markup:
     """Return one seed's line."""
-    return polyline(
-        frame.points(values), stroke=colour, stroke_width="0.9", stroke_opacity="0.45"
-    )
+    return polyline(frame.points(values), stroke=colour, stroke_width="0.9", stroke_opacity="0.45")
 
 
 def thick_line(frame: Frame, values: Series, style: ArmStyle) -> Markup:
@@ -190,7 +188,9 @@ def describe(means: dict[str, Series]) -> str:
         if values:
             first, last = values[min(values)], values[max(values)]
             way = "higher" if last > first else "lower" if last < first else "as high"
-            parts.append(f"{arm}: at the end {way} {'than' if last != first else 'as'} at the start")
+            parts.append(
+                f"{arm}: at the end {way} {'than' if last != first else 'as'} at the start"
+            )
     return f"Mean over seeds. {'; '.join(parts)}."
 
 

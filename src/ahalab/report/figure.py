@@ -9,6 +9,8 @@ from markupsafe import Markup
 from ahalab.report.svg import element
 from ahalab.report.tables import Table
 
+LARGEST = 1.2  # CSS pixels per SVG unit where there is room; narrower places shrink it
+
 
 @dataclass(frozen=True, slots=True)
 class Figured:
@@ -37,6 +39,7 @@ class Canvas:
             element("desc", Markup.escape(self.description), id=f"{self.key}-d"),
             *parts,
             class_="chart",
+            width=f"{LARGEST * self.width:g}",
             role="group" if links else "img",
             viewBox=f"0 0 {self.width:g} {self.height:g}",
             aria_labelledby=f"{self.key}-t",

@@ -11,7 +11,7 @@ from ahalab.records.comparison import ArmComparison, NoiseFloor
 from ahalab.report.figure import Canvas, Figured
 from ahalab.report.palette import ArmStyle
 from ahalab.report.sources import Study
-from ahalab.report.svg import MUTED, Scale, element, line, rectangle, text, ticks
+from ahalab.report.svg import CHARACTER, MUTED, Scale, element, line, rectangle, text, ticks
 from ahalab.report.tables import Cell, Table, metric_order, ordered_arms
 from ahalab.report.wording import MINUS, points, span
 
@@ -78,18 +78,14 @@ def _frame(canvas: Canvas, marks: Sequence[float], floor: float | None) -> Marku
     scale, bottom = _scale(marks), canvas.height - FOOT
     parts: list[Markup] = []
     if floor:
-        parts.append(
-            rectangle((scale(-floor), HEAD), (scale(floor), bottom), fill="var(--band)")
-        )
+        parts.append(rectangle((scale(-floor), HEAD), (scale(floor), bottom), fill="var(--band)"))
     for value in marks:
         at = scale(value)
         parts.append(line((at, HEAD), (at, bottom)))
         label = f"{value:+g}".replace("-", MINUS) if value else "0"
         parts.append(text((at, bottom + 11), label, anchor="middle", fill=MUTED))
     parts.append(line((scale(0), HEAD), (scale(0), bottom), "currentColor", stroke_width="1.4"))
-    parts.append(
-        text((scale(0), bottom + 28), "percentage points", anchor="middle", fill=MUTED)
-    )
+    parts.append(text((scale(0), bottom + 28), "percentage points", anchor="middle", fill=MUTED))
     return Markup("").join(parts)
 
 
@@ -97,7 +93,7 @@ def _row(c: ArmComparison, style: ArmStyle, scale: Scale, at: int, known: set[st
     top = HEAD + ROW * at
     middle = top + 29
     parts = [
-        rectangle((0, top + 3), (WIDTH, top + 20), fill="var(--paper)"),
+        _backed(style.label, top + 12),
         text((0, top + 12), style.label),
         _figures(c, top + 12, known),
     ]
@@ -139,7 +135,16 @@ def _figures(c: ArmComparison, at: float, known: set[str]) -> Markup:
         told = span(c.interval_points)
     words = f"{points(c.difference_points)}  ({told})"
     ids = " ".join(f"{stem}.{name}" for name in names if f"{stem}.{name}" in known)
-    return text((WIDTH, at), words, anchor="end", fill=MUTED, data_claim=ids or None)
+    return _backed(words, at, right=True) + text(
+        (WIDTH, at), words, anchor="end", fill=MUTED, data_claim=ids or None
+    )
+
+
+def _backed(words: str, at: float, *, right: bool = False) -> Markup:
+    """Return what keeps the grid from running through a text."""
+    wide = CHARACTER * len(words) + 6
+    ends = (WIDTH - wide, WIDTH) if right else (0, wide)
+    return rectangle((ends[0], at - 9), (ends[1], at + 8), fill="var(--paper)")
 
 
 def _describe(rows: list[ArmComparison], floor: float | None) -> str:

@@ -80,7 +80,7 @@ def _bars(
     styles: dict[str, ArmStyle],
     known: set[str],
 ) -> Figured:
-    title = f"Pairs of answers, {metric} reading"
+    title = f"Questions, {metric} reading"
     each = CHANGED + SAME + GAP
     arms = len({row.arm for row in rows})
     canvas = Canvas(
@@ -111,9 +111,8 @@ def _axis(canvas: Canvas, scale: Scale, reach: int) -> Iterator[Markup]:
         for at in {scale(value), scale(-value)} if value <= reach else ():
             yield line((at, HEAD), (at, bottom))
             yield text((at, bottom + 11), f"{value:g}", anchor="middle", fill=MUTED)
-    yield text((scale(0) - 34, bottom + 29), "← lost, both wrong", anchor="end", fill=MUTED)
-    yield text((scale(0) + 34, bottom + 29), "gained, both right →", fill=MUTED)
-    yield text((scale(0), bottom + 29), "questions", anchor="middle", fill=MUTED)
+    yield text((scale(0) - 10, bottom + 29), "← lost, both wrong", anchor="end", fill=MUTED)
+    yield text((scale(0) + 10, bottom + 29), "gained, both right →", fill=MUTED)
 
 
 def _segment(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from markupsafe import Markup
 from msgspec import UNSET
@@ -29,7 +28,6 @@ from ahalab.report.figure import Canvas, Figured
 from ahalab.report.palette import SHAPES, ArmStyle
 from ahalab.report.sources import RunSource, Study
 from ahalab.report.svg import (
-    CHARACTER,
     MUTED,
     Frame,
     Scale,
@@ -63,16 +61,7 @@ TRUNCATED = figure_panel("truncated_fraction", "truncated", share=True)
 Share = tuple[str, Series]
 
 
-@dataclass(frozen=True, slots=True)
-class Stroke:
-    """How one of two lines in a panel looks."""
-
-    colour: str
-    dashes: str | None
-    marker: str
-
-
-TWO = (Stroke("var(--gain)", None, "o"), Stroke("var(--loss)", "6 3", "s"))
+TWO = ((None, "o"), ("6 3", "s"))  # dash and marker of two lines in one panel
 
 
 def reward_panels(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ...]:
@@ -113,7 +102,7 @@ def _reward(
         lower.draw(tick_label(shares, share=True), steps=step_ticks(last), named=True),
     ]
     accuracies = _accuracies(study, style.name)
-    parts.append(_two_lines(lower, accuracies))
+    parts.append(_two_lines(lower, accuracies, style.colour))
     title = f"{style.label}: reward, and what was right"
     canvas = Canvas(
         f"reward-{_place(study, style)}", title,
@@ -189,23 +178,23 @@ def group_panels(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ..
         )  # fmt: skip
         drawn = canvas.close(
             hatch(f"{key}-hatch", "var(--loss)"),
-            _areas(frame, shares, steps, f"url(#{key}-hatch)"),
             frame.draw(tick_label(marks, share=True), steps=step_ticks(last), named=True),
+            _areas(frame, shares, steps, f"url(#{key}-hatch)"),
         )
         figures.append(Figured(drawn, style.label, step_table(canvas.title, GROUPS, runs)))
     return tuple(figures)
 
 
 def _areas(frame: Frame, shares: list[Share], steps: list[int], hatching: str) -> Markup:
-    looks = ((hatching, "var(--loss)"), ("var(--band)", MUTED), ("var(--gain)", "var(--gain)"))
+    looks = ((hatching, "var(--loss)"), ("var(--band)", MUTED), ("var(--gain)", None))
     floor = dict.fromkeys(steps, 0.0)
     parts, places = [], []
     for (_, values), (fill, edge) in zip(shares, looks, strict=True):
         top = {step: floor[step] + values[step] for step in steps}
         upper, lower = frame.points(top), frame.points(floor)
-        opacity = "0.8" if fill == "var(--gain)" else None
-        parts.append(area(upper, lower, fill=fill, fill_opacity=opacity))
-        parts.append(polyline(upper, stroke=edge, stroke_width="1.2"))
+        parts.append(area(upper, lower, fill=fill))
+        if edge is not None:  # the uppermost ends at 100 %
+            parts.append(polyline(upper, stroke=edge, stroke_width="1.2"))
         places.append((upper[-1][1] + lower[-1][1]) / 2)
         floor = top
     parts.append(_line_names(frame, [name for name, _ in shares], places))
@@ -244,7 +233,7 @@ def length_panels(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, .
             _heading("Mean length, tokens", upper),
             upper.draw(tick_label(upper.y_ticks), steps=step_ticks(last), named=False),
             _limit(upper, cut),
-            _two_lines(upper, means[style.name]),
+            _two_lines(upper, means[style.name], style.colour),
             _heading("Truncated", lower),
             _hatched(lower, mean_series([s for _, s in runs]), f"{key}-hatch"),
             lower.draw(tick_label(lower_marks, share=True), steps=step_ticks(last), named=True),
@@ -276,20 +265,18 @@ def _hatched(frame: Frame, values: Series, key: str) -> Markup:
     )
 
 
-def _two_lines(frame: Frame, lines: list[tuple[str, list[Series]]]) -> Markup:
+def _two_lines(frame: Frame, lines: list[tuple[str, list[Series]]], colour: str) -> Markup:
     """Return two quantities, each a thin line per seed and a thick mean with its name."""
     parts, places, named = [], [], []
-    for (name, seeds), look in zip(lines, TWO, strict=True):
+    for (name, seeds), (dashes, marker) in zip(lines, TWO, strict=True):
         mean = mean_series([s for s in seeds if s])
-        parts += [thin_line(frame, seed, look.colour) for seed in seeds if seed]
+        parts += [thin_line(frame, seed, colour) for seed in seeds if seed]
         if not mean:
             continue
         points = frame.points(mean)
-        parts.append(
-            polyline(points, stroke=look.colour, stroke_width="2.2", stroke_dasharray=look.dashes)
-        )
+        parts.append(polyline(points, stroke=colour, stroke_width="2.2", stroke_dasharray=dashes))
         parts += [
-            element("path", d=SHAPES[look.marker], fill=look.colour,
+            element("path", d=SHAPES[marker], fill=colour,
                     transform=f"translate({x:.1f} {y:.1f})")
             for x, y in points[:: max(1, -(-len(points) // 5))]
         ]  # fmt: skip

@@ -60,7 +60,8 @@ def replay_table(study: Study) -> Table | None:
     if study.replay is None:
         return None
     sets = tuple(
-        _row(_set(one.answers), one, place=f"sets/{at}/") for at, one in enumerate(study.replay.sets)
+        _row(_set(one.answers), one, place=f"sets/{at}/")
+        for at, one in enumerate(study.replay.sets)
     )
     return Table(
         caption="Answers generated again from saved weights, beside the evaluation's.",

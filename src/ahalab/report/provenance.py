@@ -69,12 +69,12 @@ def badges(study: Study) -> tuple[Badge, ...]:
     measured = any(run.record.control for run in study.runs)
     return (
         Badge("Protocol", *protocol_held(study)),
-        Badge("Evidence", "not verified by this page itself: ahalab verify rechecks it", None),
         Badge(
             "Plan",
             "; ".join(broken) or f"kept, all {cells} cells answered",
             not broken,
         ),
+        Badge("Evidence", "not verified by this page itself: ahalab verify rechecks it", None),
         Badge(
             "Control arm", plan.control if measured else f"{plan.control}, not trained", measured
         ),
@@ -118,21 +118,22 @@ def alarms(study: Study) -> tuple[Warned, ...]:
 
 def commands(study: Study, root: str) -> tuple[tuple[str, str], ...]:
     """Return the commands that check this study and that make it again, with what each is for."""
-    again = "../again"
-    ahalab = _distinct(r.record.versions.get("ahalab", "") for r in study.runs)
-    version = f"=={ahalab[0]}" if len(ahalab) == 1 and ahalab[0] else ""
+    commits = _distinct(run.record.git_commit or "" for run in study.runs)
+    code = "pip install 'ahalab[train]'", "the versions that were used stand below"
+    if len(commits) == 1 and commits[0]:
+        code = (
+            f"git checkout {commits[0]} && make venv",
+            "in a clone of Aha Lab: the code that trained, with the versions that stand below",
+        )
     return (
-        (
-            f"pip install 'ahalab[train]{version}'",
-            "the versions of everything else stand below; verify needs no [train]",
-        ),
+        code,
         (
             f"ahalab verify . --root {root}",
-            "recompute every number from the rows, without torch; name a root that was published "
-            "elsewhere to hold the files to it",
+            "recompute every number from the rows, without torch; a root published elsewhere is worth "
+            "more than this page's own",
         ),
-        (f"ahalab run study.yaml --out {again}", "the same plan from the start"),
-        (f"ahalab replay . --to {again}", "only the answers, from the saved adapters"),
+        ("ahalab run study.yaml --out ../again", "the same plan from the start"),
+        ("ahalab replay . --to ../replayed", "only the answers, from the saved adapters"),
         ("ahalab report .", "this page"),
     )
 
