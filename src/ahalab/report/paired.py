@@ -137,7 +137,7 @@ def _segment(
         rectangle((zero, top + 1), (end, bottom - 1), fill=fill, stroke=edge, stroke_width="1"),
         text(
             (end + segment.side * 5, middle), told, anchor="start" if segment.side > 0 else "end",
-            font_size="11", fill="var(--link)", data_claim=claim if claim in known else None,
+            fill="var(--link)", data_claim=claim if claim in known else None,
         ),
         href=change_link(c.arm, c.seed, c.metric, segment.change),
         aria_label=named,

@@ -129,8 +129,8 @@ def commands(study: Study, root: str) -> tuple[tuple[str, str], ...]:
         code,
         (
             f"ahalab verify . --root {root}",
-            "recompute every number from the rows, without torch; a root published elsewhere is worth "
-            "more than this page's own",
+            "recompute every number from the rows, without torch; a root published elsewhere is "
+            "worth more than this page's own",
         ),
         ("ahalab run study.yaml --out ../again", "the same plan from the start"),
         ("ahalab replay . --to ../replayed", "only the answers, from the saved adapters"),

@@ -73,7 +73,7 @@ def ticks(low: float, high: float, wanted: int = 4) -> tuple[float, ...]:
 
 def text(at: Point, words: str, *, anchor: str = "start", **more: str | float | None) -> Markup:
     """Return a text whose middle height is at a point."""
-    style: dict[str, str | float | None] = {"font_size": f"{FONT}", "fill": INK} | more
+    style = {"font_size": f"{FONT}", "fill": INK, **more}
     x, y = at
     return element("text", Markup.escape(words), x=x, y=y + 4.0, text_anchor=anchor, **style)
 
@@ -81,7 +81,7 @@ def text(at: Point, words: str, *, anchor: str = "start", **more: str | float | 
 def line(one: Point, other: Point, stroke: str = GRID, **more: str | float | None) -> Markup:
     """Return a straight line."""
     (x1, y1), (x2, y2) = one, other
-    style: dict[str, str | float | None] = {"stroke": stroke, "stroke_width": "1"} | more
+    style = {"stroke": stroke, "stroke_width": "1", **more}
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **style)
 
 
