@@ -22,6 +22,7 @@ from ahalab.cli import (
     rescoring,
     scoring,
     stages,
+    view,
 )
 from ahalab.errors import InputError
 
@@ -65,6 +66,7 @@ app.command("counterfactual")(counterfactual.counterfactual)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)
+app.command("view")(view.view)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
 app.command("compare")(compare.compare)

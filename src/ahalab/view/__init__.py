@@ -1,0 +1,1 @@
+"""The viewer: a local page over studies, also while they run; reads them and writes nothing."""

@@ -1,0 +1,283 @@
+"""How far every run and answer set of a study is, and whether something still works on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ahalab.errors import RecordError
+from ahalab.plan.cells import Cell, answer_cells, training_cells
+from ahalab.records.base import decode_file
+from ahalab.records.run import RunRecord
+from ahalab.store.reading import journal_path
+from ahalab.view.sources import Study, answers_of
+from ahalab.visible import plain
+
+Status = Literal["waiting", "running", "stale", "stopped", "done"]
+STALE_SECONDS = 120.0  # without a commit, at the least, before a running process is doubted
+FRESH_SECONDS = 20.0  # since a commit, within which a run goes on whoever writes it
+CLOCK_SLACK = 2.0  # seconds; a lock's time is whole seconds, a process's is of the boot clock
+STALE_STEPS = 10  # or as many times as long as a step takes, when that is longer
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """Figures of the last step that generated."""
+
+    step: int
+    reward: float | None
+    strict: float | None
+    truncated: float | None
+    dead: float | None  # groups of equal rewards
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One training run."""
+
+    name: str
+    arm: str
+    seed: int
+    control: bool
+    status: Status
+    why: str  # what the status rests on
+    steps: int
+    steps_planned: int
+    rollouts: int
+    idle_seconds: float | None  # since the last commit; None: no rows, or done
+    left_seconds: float | None  # None: not running, or no speed known
+    latest: Latest | None
+    alarms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One answer set."""
+
+    name: str
+    status: Status
+    why: str
+    answers: int
+    answers_planned: int | None  # None: the prompts were not read yet
+    strict_fraction: float | None
+    lenient_fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyState:
+    """One study as a whole."""
+
+    id: str
+    name: str
+    path: str
+    model: str
+    task: str
+    sealed: bool
+    rows: int  # indexed
+    rows_total: int  # committed
+    runs: tuple[RunRow, ...]
+    answers: tuple[AnswerRow, ...]
+    faults: tuple[str, ...]
+    sentences: tuple[str, ...]  # of the analysis, when there is one
+
+
+def study_state(study: Study, database: sqlite3.Connection, now: float | None = None) -> StudyState:
+    """Return how a study is now.
+
+    Args:
+        study: The study.
+        database: Its index.
+        now: Seconds since the epoch; None: this moment.
+    """
+    moment = time.time() if now is None else now
+    plan = study.plan
+    rows, total = database.execute(
+        "SELECT coalesce(sum(rows), 0), coalesce(sum(total), 0) FROM source"
+    ).fetchone()
+    faults = database.execute("SELECT fault FROM source WHERE fault IS NOT NULL").fetchall()
+    return StudyState(
+        id=study.id,
+        name=plain(plan.name),
+        path=plain(str(study.paths.root)),
+        model=plain(plan.model.id),
+        task=plain(plan.task.name),
+        sealed=study.paths.manifest.is_file(),
+        rows=rows,
+        rows_total=total,
+        runs=tuple(_run(study, database, cell, moment) for cell in training_cells(plan)),
+        answers=tuple(_answers(study, database, cell, moment) for cell in answer_cells(plan)),
+        faults=tuple(plain(fault) for (fault,) in faults),
+        sentences=_sentences(study),
+    )
+
+
+def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> RunRow:
+    paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
+    record, fault = _record(paths.record)
+    steps, last = database.execute(
+        "SELECT count(*), max(step) FROM step WHERE run = (SELECT id FROM run WHERE name = ?)",
+        (cell.name,),
+    ).fetchone()
+    (rollouts,) = database.execute(
+        "SELECT coalesce(max(rows), 0) FROM source WHERE name = ?", (f"{cell.name}/rollouts",)
+    ).fetchone()
+    (seconds,) = database.execute(
+        "SELECT avg(seconds) FROM (SELECT seconds FROM timing WHERE run = (SELECT id FROM run "
+        "WHERE name = ?) ORDER BY id DESC LIMIT 20)",
+        (cell.name,),
+    ).fetchone()
+    planned = int(study.plan.grpo["max_steps"])
+    idle = None if record else _idle(journal_path(paths.steps), now)
+    lock = study.paths.work / "locks" / f"{cell.name.replace('/', '-')}.lock"
+    status, why = _status(record is not None, lock, idle, seconds)
+    return RunRow(
+        name=cell.name,
+        arm=plain(str(cell.arm)),
+        seed=int(cell.seed or 0),
+        control=cell.arm == study.plan.control,
+        status=status,
+        why=fault or why,
+        steps=last or 0,
+        steps_planned=planned,
+        rollouts=rollouts,
+        idle_seconds=idle,
+        left_seconds=seconds * (planned - last)
+        if status == "running" and last and seconds
+        else None,
+        latest=_latest(database, cell) if steps else None,
+        alarms=tuple(plain(alarm.name) for alarm in record.alarms) if record else (),
+    )
+
+
+def _record(path: Path) -> tuple[RunRecord | None, str]:
+    try:
+        return decode_file(path.read_bytes(), RunRecord, str(path)), ""
+    except FileNotFoundError:
+        return None, ""
+    except RecordError as error:
+        return None, plain(str(error))
+
+
+def _status(
+    complete: bool, lock: Path, idle: float | None, seconds: float | None
+) -> tuple[Status, str]:
+    """Say whether something works on a file, from its lock's owner and its last commit."""
+    if complete:
+        return "done", ""
+    owner = _owner(lock)
+    if owner is None:
+        if idle is None:
+            return "waiting", ""
+        if idle < FRESH_SECONDS:  # its process may be another machine's, or another container's
+            return "running", f"committed {idle:.0f} s ago"
+        return "stopped", "no process writes to it; the same command resumes"
+    patience = max(STALE_SECONDS, STALE_STEPS * (seconds or 0.0))
+    if idle is not None and idle > patience:
+        return "stale", f"process {owner} is there, but nothing was committed for {idle:.0f} s"
+    return "running", f"process {owner}"
+
+
+def _owner(lock: Path) -> int | None:
+    """Return the process that a lock file names, when it lives and is not a later one.
+
+    The lock itself is not tried: to take it, even for a moment, could refuse a writer.
+    """
+    try:
+        told = json.loads(lock.read_bytes())
+        number, since = int(told["pid"]), datetime.fromisoformat(told["since"]).timestamp()
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    try:
+        os.kill(number, 0)
+    except PermissionError:
+        return number
+    except (OSError, OverflowError):
+        return None
+    started = _started(number)
+    return number if started is None or started <= since + CLOCK_SLACK else None
+
+
+def _started(number: int) -> float | None:
+    """Return when a process began, in seconds since the epoch; None where no /proc tells."""
+    try:
+        after_name = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        boot = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
+        ticks = int(after_name[19])  # field 22 of proc(5), in clock ticks since the boot
+    except (OSError, ValueError, IndexError):
+        return None
+    return int(boot[1]) + ticks / os.sysconf("SC_CLK_TCK") if boot else None
+
+
+def _idle(path: Path, now: float) -> float | None:
+    """Return the seconds since a journal was written to; None where there is none."""
+    try:
+        return max(0.0, now - path.stat().st_mtime)
+    except OSError:
+        return None
+
+
+def _latest(database: sqlite3.Connection, cell: Cell) -> Latest | None:
+    found = database.execute(
+        "SELECT step, json_extract(figures, '$.reward_mean', '$.strict_fraction', "
+        "'$.truncated_fraction', '$.zero_variance_fraction') FROM step WHERE run = (SELECT id FROM "
+        "run WHERE name = ?) AND json_extract(figures, '$.strict_fraction') IS NOT NULL "
+        "ORDER BY step DESC LIMIT 1",
+        (cell.name,),
+    ).fetchone()
+    return None if found is None else Latest(found[0], *json.loads(found[1]))
+
+
+def _answers(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> AnswerRow:
+    paths = answers_of(study.paths, cell)
+    done, sealed = database.execute(
+        "SELECT coalesce(max(rows), 0), max(sealed) FROM source WHERE name = ?",
+        (paths.name,),
+    ).fetchone()
+    strict, lenient = database.execute(
+        "SELECT avg(strict = 'correct'), avg(lenient = 'correct') FROM answer "
+        "WHERE run = (SELECT id FROM run WHERE name = ?)",
+        (cell.name,),
+    ).fetchone()
+    (prompts,) = database.execute("SELECT count(*) FROM prompt WHERE split = 'eval'").fetchone()
+    lock = study.paths.work / "locks" / f"{paths.name.replace('/', '-')}.lock"
+    idle = None if sealed else _idle(journal_path(paths.answers), now)
+    status, why = _status(bool(sealed), lock, idle, None)
+    return AnswerRow(
+        name=cell.name,
+        status=status,
+        why=why,
+        answers=done,
+        answers_planned=prompts * study.plan.evaluation.samples or None,
+        strict_fraction=strict,
+        lenient_fraction=lenient,
+    )
+
+
+class _ArmSentence(msgspec.Struct):
+    """What is read of an arm's comparison; the rest of the record is the report's."""
+
+    sentence: str
+    primary: bool
+    against: str
+
+
+class _Sentences(msgspec.Struct):
+    arms: Sequence[_ArmSentence] = ()
+
+
+def _sentences(study: Study) -> tuple[str, ...]:
+    try:
+        found = msgspec.json.decode(study.paths.comparison.read_bytes(), type=_Sentences)
+    except (OSError, msgspec.MsgspecError):  # not analysed yet, or by another version
+        return ()
+    return tuple(plain(a.sentence) for a in found.arms if a.primary and a.against == "base")
