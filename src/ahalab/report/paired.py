@@ -131,7 +131,6 @@ def _segment(
     middle = (top + bottom) / 2
     return element(
         "a",
-        element("title", Markup.escape(f"{segment.change}: {told}")),
         # As large as bar and count together, so that a small count can be met too.
         rectangle((zero, top), (end + segment.side * room, bottom), fill="transparent"),
         rectangle((zero, top + 1), (end, bottom - 1), fill=fill, stroke=edge, stroke_width="1"),
