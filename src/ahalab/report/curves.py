@@ -60,9 +60,10 @@ TRAINING = (
     figure_panel("loss", "Loss"),
 )  # fmt: skip
 SCORERS = (
-    figure_panel("scorer_disagreement_fraction", "Rollouts on which the two disagree", share=True),
-    figure_panel("paid_though_wrong_fraction", "Right for the training parser only", share=True),
-    figure_panel("unpaid_though_right_fraction", "Right for the evaluation scorer only",
+    figure_panel("scorer_disagreement_fraction", "The two disagree, strict reading", share=True),
+    figure_panel("paid_though_wrong_fraction", "Right for the parser alone, lenient reading",
+                 share=True),
+    figure_panel("unpaid_though_right_fraction", "Right for the scorer alone, lenient reading",
                  share=True),
 )  # fmt: skip
 REFLECTION = (figure_panel("reflection_fraction", "Rollouts with a marker", share=True),)

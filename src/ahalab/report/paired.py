@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from ahalab.records.base import digest_bytes
 from ahalab.records.comparison import AdapterComparison
 from ahalab.records.terms import Metric
 from ahalab.report.figure import Canvas, Figured
@@ -15,9 +16,10 @@ from ahalab.report.sources import Study
 from ahalab.report.svg import (
     CHARACTER,
     MUTED,
+    Point,
     Scale,
     element,
-    hatch,
+    hatched,
     line,
     rectangle,
     text,
@@ -91,7 +93,7 @@ def _bars(
         WIDTH, HEAD + arms * NAME + len(rows) * each + FOOT,
     )  # fmt: skip
     scale = Scale(-reach, reach, LEFT + COUNT, WIDTH - RIGHT)
-    parts = [hatch(f"hatch-{metric}", "var(--loss)"), *_axis(canvas, scale, reach)]
+    parts = [*_axis(canvas, scale, reach)]
     at, arm = float(HEAD), ""
     for row in rows:
         if row.arm != arm:
@@ -123,7 +125,7 @@ def _segment(
     bottom = top + (SAME if segment.lower else CHANGED)
     zero, end = scale(0), scale(segment.side * segment.value)
     edge = {"gained": "var(--gain)", "lost": "var(--loss)"}.get(segment.change, "var(--same)")
-    fill = {"lost": f"url(#hatch-{c.metric})", "both wrong": "none"}.get(segment.change, edge)
+    fill = edge if segment.side > 0 else "none"
     told = count(segment.value)
     room = len(told) * CHARACTER + 8
     named = f"{c.arm}, seed {c.seed}, {c.metric}: {told} {segment.change}. Show these answers"
@@ -133,6 +135,7 @@ def _segment(
         "a",
         # As large as bar and count together, so that a small count can be met too.
         rectangle((zero, top), (end + segment.side * room, bottom), fill="transparent"),
+        _hatching(c, (zero, top + 1), (end, bottom - 1)) if segment.change == "lost" else "",
         rectangle((zero, top + 1), (end, bottom - 1), fill=fill, stroke=edge, stroke_width="1"),
         text(
             (end + segment.side * 5, middle), told, anchor="start" if segment.side > 0 else "end",
@@ -141,6 +144,17 @@ def _segment(
         href=change_link(c.arm, c.seed, c.metric, segment.change),
         aria_label=named,
     )  # fmt: skip
+
+
+def _hatching(c: AdapterComparison, one: Point, other: Point) -> Markup:
+    (x1, top), (x2, bottom) = one, other
+    upper, lower = [(x2, top), (x1, top)], [(x2, bottom), (x1, bottom)]
+    return hatched(
+        f"lost-{c.metric}-{c.seed}-{digest_bytes(c.arm.encode())[7:15]}",
+        upper,
+        lower,
+        "var(--loss)",
+    )
 
 
 def _table(rows: list[AdapterComparison], title: str, known: set[str]) -> Table:

@@ -33,7 +33,7 @@ from ahalab.report.svg import (
     Scale,
     area,
     element,
-    hatch,
+    hatched,
     line,
     polyline,
     spread,
@@ -177,22 +177,24 @@ def group_panels(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ..
             describe(dict(shares)), WIDTH, frame.y.start + FOOT,
         )  # fmt: skip
         drawn = canvas.close(
-            hatch(f"{key}-hatch", "var(--loss)"),
             frame.draw(tick_label(marks, share=True), steps=step_ticks(last), named=True),
-            _areas(frame, shares, steps, f"url(#{key}-hatch)"),
+            _areas(frame, shares, steps, f"{key}-hatch"),
         )
         figures.append(Figured(drawn, style.label, step_table(canvas.title, GROUPS, runs)))
     return tuple(figures)
 
 
-def _areas(frame: Frame, shares: list[Share], steps: list[int], hatching: str) -> Markup:
-    looks = ((hatching, "var(--loss)"), ("var(--band)", MUTED), ("var(--gain)", None))
+def _areas(frame: Frame, shares: list[Share], steps: list[int], key: str) -> Markup:
+    looks = ((None, "var(--loss)"), ("var(--band)", MUTED), ("var(--gain)", None))
     floor = dict.fromkeys(steps, 0.0)
     parts, places = [], []
     for (_, values), (fill, edge) in zip(shares, looks, strict=True):
         top = {step: floor[step] + values[step] for step in steps}
         upper, lower = frame.points(top), frame.points(floor)
-        parts.append(area(upper, lower, fill=fill))
+        if fill is None:
+            parts.append(hatched(key, upper, lower, "var(--loss)"))
+        else:
+            parts.append(area(upper, lower, fill=fill))
         if edge is not None:  # the uppermost ends at 100 %
             parts.append(polyline(upper, stroke=edge, stroke_width="1.2"))
         places.append((upper[-1][1] + lower[-1][1]) / 2)
@@ -258,10 +260,8 @@ def _hatched(frame: Frame, values: Series, key: str) -> Markup:
         return Markup("")
     points = frame.points(values)
     floor = [(x, frame.y.start) for x, _ in points]
-    return (
-        hatch(key, "var(--loss)")
-        + area(points, floor, fill=f"url(#{key})")
-        + polyline(points, stroke="var(--loss)", stroke_width="1.4")
+    return hatched(key, points, floor, "var(--loss)") + polyline(
+        points, stroke="var(--loss)", stroke_width="1.4"
     )
 
 

@@ -21,8 +21,8 @@ TRENDS = (  # column, field of the diagnostics, whether a share
 )
 WHOLE = (
     ("groups with equal rewards", "zero_variance_fraction"),
-    ("right for the training parser only", "paid_though_wrong_fraction"),
-    ("right for the evaluation scorer only", "unpaid_though_right_fraction"),
+    ("right for the parser alone", "paid_though_wrong_fraction"),
+    ("right for the scorer alone", "unpaid_though_right_fraction"),
     ("positive advantage on wrong answers", "wrong_advantage_fraction"),
 )
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 INK, MUTED, GRID, PAPER = "currentColor", "var(--muted)", "var(--line)", "var(--paper)"
 FONT = 12  # SVG units
+HATCH = 6.0  # between slanting lines
 CHARACTER = 6.6  # rough width of one character at that size
 MAX_POINTS = 200  # drawn per line; of longer runs every k-th step
 Point = tuple[float, float]
@@ -108,12 +109,20 @@ def path(points: Iterable[Point]) -> str:
     return "M" + "L".join(f"{_shown(x)} {_shown(y)}" for x, y in points)
 
 
-def hatch(key: str, colour: str) -> Markup:
-    """Return a pattern of slanting lines, to be filled with as `url(#key)`."""
-    stroke = element("path", d="M0 6L6 0M-1 1L1 -1M5 7L7 5", stroke=colour, stroke_width="1.4")
-    pattern = element("pattern", stroke, id=key, width="6", height="6",
-                      patternUnits="userSpaceOnUse")  # fmt: skip
-    return element("defs", pattern)
+def hatched(key: str, upper: Sequence[Point], lower: Sequence[Point], colour: str) -> Markup:
+    """Return the area between two lines, filled with slanting lines.
+
+    Lines and no pattern: Chromium prints a pattern as an image, of megabytes.
+    """
+    outline = element("path", d=path([*upper, *reversed(lower)]) + "z")
+    xs, ys = zip(*upper, *lower, strict=True)
+    left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
+    height = bottom - top
+    starts = [left - height + HATCH * n for n in range(int((right - left + height) / HATCH) + 1)]
+    d = "".join(path([(x, bottom), (x + height, top)]) for x in starts)
+    return element("clipPath", outline, id=key) + element(
+        "path", d=d or None, stroke=colour, stroke_width="1.3", clip_path=f"url(#{key})"
+    )
 
 
 @dataclass(frozen=True, slots=True)
