@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ahalab.records.base import digest_bytes
 from ahalab.records.comparison import AdapterComparison
 from ahalab.records.terms import Metric
 from ahalab.report.figure import Canvas, Figured
@@ -150,7 +149,7 @@ def _hatching(c: AdapterComparison, one: Point, other: Point) -> Markup:
     (x1, top), (x2, bottom) = one, other
     upper, lower = [(x2, top), (x1, top)], [(x2, bottom), (x1, bottom)]
     return hatched(
-        f"lost-{c.metric}-{c.seed}-{digest_bytes(c.arm.encode())[7:15]}",
+        f"lost-{c.metric}-{c.arm}-{c.seed}",
         upper,
         lower,
         "var(--loss)",
