@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from command import Call
+from msgspec.structs import replace
 from small_study import make_protocol, put, write_answers, write_study
 
 from ahalab.analyze.compare import analyze
 from ahalab.cli.output import harmless
-from ahalab.records.base import encode, encode_pretty
+from ahalab.records.base import decode_file, encode, encode_pretty
 from ahalab.records.comparison import Comparison
+from ahalab.records.diagnostics import Diagnostics, Trend
+from ahalab.records.run import Alarm
 from ahalab.store.layout import AnswerPaths, StudyPaths
 
 MINUS = "\N{MINUS SIGN}"
@@ -197,3 +200,21 @@ def test_one_seed_is_told_in_the_table_too(call: Call, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
     assert harmless(text) == shown
+
+
+def test_a_strangers_diagnosis_commands_no_terminal(
+    call: Call, study: tuple[Comparison, StudyPaths], tmp_path: Path
+) -> None:
+    hostile = "\x1b]52;c;aGk=\x07 \x9b2J \u202e [red]x[/red] [/]"
+    path = study[1].run("correctness", 0).diagnostics
+    found = decode_file(path.read_bytes(), Diagnostics, "diagnostics.json")
+    trend = Trend(first=0.25, last=0.5)
+    alarm = Alarm(name="x", evidence=hostile, remedy=hostile)
+    put(
+        tmp_path / "diagnostics.json",
+        encode_pretty(replace(found, arm=hostile, components={hostile: trend}, alarms=(alarm,))),
+    )
+    said = call("diagnose", tmp_path)
+    assert said.code == 0
+    assert not set(said.out) & set("\x1b\x07\x9b\u202e")
+    assert said.out.count("[red]x[/red] [/]") == 4  # arm, component, evidence, remedy

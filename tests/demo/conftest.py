@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "analyze"))  # for `small_study`
+sys.path[:0] = [str(Path(__file__).parents[1] / "analyze"), str(Path(__file__).parent)]
 
 
 @pytest.fixture(autouse=True)

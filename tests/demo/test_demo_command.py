@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from demo_terminal import ESCAPES, HOSTILE, write_hostile
+from msgspec.structs import replace
 from small_study import LETTERS, make_answers, make_protocol, put_answers, write_study
 
 from ahalab.cli import main
+from ahalab.demo.pairs import packaged_pairs, score_pair
 from ahalab.records.base import digest_bytes
 
 BASE = "CWCFUT"
@@ -68,9 +68,10 @@ def test_a_pipe_gets_plain_lines_and_a_count(study: Path) -> None:
     done = demo(study)
     assert (done.returncode, done.stderr) == (0, "")
     assert heads(done.stdout) == ["both right", "gained", "lost", "gained", "both wrong", "gained"]
-    assert done.stdout.splitlines()[-1] == (
-        "Scored live by strict reading: 1 both right, 1 both wrong, 3 gained, 1 lost."
-    )
+    assert done.stdout.splitlines()[-2:] == [
+        "Scored live by strict reading: 1 both right, 1 both wrong, 3 gained, 1 lost.",
+        "Recorded by scorer 1: all 24 outcomes come out again.",
+    ]
     assert "\x1b" not in done.stdout
 
 
@@ -153,118 +154,72 @@ def test_the_demo_needs_no_torch_no_numpy_and_no_network(study: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-class Terminal:
-    """The demo on a terminal of 80 x 40, driven by keys."""
-
-    def __init__(self, *options: str) -> None:
-        self.screen, inside = pty.openpty()
-        self.process = subprocess.Popen(
-            [*DEMO, *options], stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
-            env={**os.environ, "COLUMNS": "80", "LINES": "40", "TERM": "xterm-256color"},
-        )  # fmt: skip
-        os.close(inside)
-
-    def until(self, text: str) -> str:
-        """Return what is shown until a text appears, without colours."""
-        shown, end = b"", time.monotonic() + 20
-        while text not in (plain := re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())):
-            ready, _, _ = select.select([self.screen], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{text!r} did not appear in {plain!r}"
-            shown += os.read(self.screen, 65536)
-        return plain
-
-    def press(self, key: str) -> None:
-        time.sleep(0.05)
-        os.write(self.screen, key.encode())
-
-    def ended(self) -> int:
-        """Return the exit code."""
-        while True:
-            try:
-                if not os.read(self.screen, 65536):
-                    break
-            except OSError:  # the terminal is gone with the process
-                break
-        os.close(self.screen)
-        return self.process.wait(20)
-
-
-KEYS = "q quit"
-
-
-def test_keys_step_filter_and_quit(study: Path) -> None:
-    terminal = Terminal("--run", str(study))
-    first = terminal.until(KEYS)
-    assert "1  both right  (by the strict reading; showing all)" in first
-    assert "What is 0 + 7 - 0?" in first
-    assert "base" in first
-    assert "correctness, seed 0" in first
-    terminal.press(" ")
-    assert "2  gained" in terminal.until(KEYS)
-    terminal.press("l")
-    lost = terminal.until(KEYS)
-    assert "1  lost  (by the strict reading; showing lost)" in lost
-    assert "What is 2 + 7 - 2?" in lost
-    terminal.press(" ")
-    assert "End of the 1 pairs (lost, by the strict reading)." in terminal.until(KEYS)
-    terminal.press("g")
-    assert "What is 1 + 7 - 1?" in terminal.until(KEYS)
-    terminal.press("x")  # no such key: nothing happens
-    terminal.press("a")
-    assert "showing all" in terminal.until(KEYS)
-    terminal.press("q")
-    assert terminal.ended() == 0
-
-
-def test_a_filter_without_pairs_says_so_and_the_end_of_input_quits(study: Path) -> None:
-    terminal = Terminal("--run", str(study), "--cell", "arms/random/seed-0", "--only", "gained")
-    assert "No such pair (gained, by the strict reading)." in terminal.until(KEYS)
-    terminal.press("\x04")
-    assert terminal.ended() == 0
-
-
-def test_the_limit_holds_on_a_terminal_too(study: Path) -> None:
-    terminal = Terminal("--run", str(study), "--limit", "1")
-    terminal.until(KEYS)
-    terminal.press(" ")
-    assert "End of the 1 pairs (by the strict reading)." in terminal.until(KEYS)
-    terminal.press("q")
-    assert terminal.ended() == 0
-
-
-HOSTILE = "[/answer] [bold red]\x1b[31m \x1b]52;c;aGk=\x07 \u202e7 #### \x00 [link=file:///etc] 7"
-
-
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from msgspec.structs import replace
-
-    root = tmp_path_factory.mktemp("results") / "hostile"
-    plan, paths = write_study(root, "C", {("random", 0): "C"})
-    protocol = make_protocol(plan, adapter_digest=digest_bytes(b"random0"))
-    rows = [replace(r, completion=HOSTILE) for r in make_answers(paths, "C", protocol)]
-    put_answers(plan, paths, paths.answers("random", 0), rows, protocol)
-    return root
+    return write_hostile(tmp_path_factory.mktemp("results") / "hostile")
 
 
 def test_a_hostile_answer_is_shown_escaped_in_a_pipe(hostile: Path) -> None:
     done = demo(hostile)
     assert done.returncode == 0
     assert "[/answer] [bold red]" in done.stdout
-    assert not set(done.stdout) & {"\x1b", "\x07", "\u202e", "\x00"}
+    assert not set(done.stdout) & ESCAPES
 
 
-def test_a_hostile_answer_is_shown_escaped_on_a_terminal(hostile: Path) -> None:
-    terminal = Terminal("--run", str(hostile))
-    shown = terminal.until(KEYS)
-    terminal.press("q")
-    assert terminal.ended() == 0
-    assert "[/answer]" in shown
-    assert "^[" in shown
-    assert "\\u202e" in shown
-    assert "^@" in shown
-    assert not set(shown) & {"\x07", "\u202e", "\x00"}
-    assert "]52;c" in shown.replace("\x1b]52;c", "")  # as text, not as a command
+def test_what_is_typed_into_a_pipe_is_scored_with_rule_and_span(study: Path) -> None:
+    done = subprocess.run(
+        [*DEMO, "--run", str(study), "--type"],
+        input=f"#### 7\n\nThe answer is 7.\n{HOSTILE}\n".encode(),
+        capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    lines = done.stdout.decode().splitlines()
+    scored = [line.strip() for line in lines if line.startswith("    strict")]
+    assert scored[:3] == [
+        "strict correct, lenient correct; rule hashes, characters 5 to 6: #### [7]",
+        "strict unparsed, lenient unparsed; no answer taken (unparsed)",
+        "strict unparsed, lenient correct; rule statement, characters 14 to 15: The answer is [7].",
+    ]
+    assert "strict correct, lenient correct; rule hashes" in scored[3]
+    assert not set(done.stdout.decode()) & ESCAPES
+    assert lines[-1] == "Yours: 2 of 4 strict, 3 of 4 lenient."
+
+
+def test_typed_bytes_that_are_no_text_are_refused_by_their_line(study: Path) -> None:
+    done = subprocess.run(
+        [*DEMO, "--run", str(study), "--type"],
+        input=b"#### 7\n\xff\n", capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == b"ahalab: stdin:2: expected UTF-8 text, found a bad byte at 0.\n"
+
+
+def test_an_outcome_that_does_not_come_out_again_is_told(tmp_path: Path) -> None:
+    plan, paths = write_study(tmp_path / "results" / "other", "CW", {("random", 0): "CW"})
+    protocol = make_protocol(plan, adapter_digest=digest_bytes(b"random0"))
+    rows = make_answers(paths, "CW", protocol)
+    rows[1] = replace(rows[1], strict="correct")
+    put_answers(plan, paths, paths.answers("random", 0), rows, protocol)
+    lines = demo(paths.root).stdout.splitlines()
+    assert "    recorded otherwise, random, strict: correct (scorer 1)" in lines
+    assert lines[-1] == "Recorded by scorer 1: 1 of 8 outcomes do not come out again."
+
+
+def test_the_packaged_run_comes_out_again() -> None:
+    scored = [score_pair(pair) for pair in packaged_pairs()]
+    assert len(scored) == 60
+    assert [one.differing() for one in scored] == [()] * 60
+    assert {one.change("strict") for one in scored} == {
+        "gained", "lost", "both right", "both wrong"
+    }  # fmt: skip
+
+
+def test_a_cell_without_a_run_is_refused(called: Called) -> None:
+    called.monkeypatch.setattr(sys, "argv", ["ahalab", "demo", "--cell", "arms/random/seed-0"])
+    assert main() == 2
+    assert called.capsys.readouterr().err == (
+        "ahalab: --cell: expected with --run DIR, found alone. The packaged run has one.\n"
+    )
 
 
 def test_letters_are_what_the_studies_here_are_made_of() -> None:

@@ -68,6 +68,9 @@ def test_the_verdict_is_the_scorers_and_not_the_stored_one(study: StudyPaths) ->
     rows[1] = replace(rows[1], completion="#### 9")  # still stored as correct
     put_answers(plan, study, study.answers("correctness", 0), rows, protocol)
     assert changes(study, set(), "strict")[1] == "1 both wrong"
+    told = [s.differing() for s in map(score_pair, study_pairs(study.root, None))]
+    assert told[1] == ("correctness, strict: correct", "correctness, lenient: correct")
+    assert set(told) == {(), told[1]}
 
 
 def test_a_missing_answer_is_named(study: StudyPaths) -> None:
@@ -96,15 +99,11 @@ def test_the_letters_of_these_studies_score_as_they_are_written(study: StudyPath
 
 
 def test_the_packaged_run_reads_and_scores_and_shows_both_gains_and_losses() -> None:
-    from importlib.resources import files
-
-    if not files("ahalab.demo").joinpath("saved_run.jsonl").is_file():
-        pytest.skip("saved_run.jsonl is made from the final quickstart")
     found = {s.change("strict") for s in map(score_pair, packaged_pairs())}
     assert {"gained", "lost"} <= found
 
 
-def test_the_package_writer_keeps_texts_only(
+def test_the_package_writer_keeps_texts_and_what_was_recorded_of_them(
     study: StudyPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import ahalab.demo.package as package
@@ -113,5 +112,6 @@ def test_the_package_writer_keeps_texts_only(
     write_package(str(study.root), "arms/correctness/seed-0", "2")
     lines = (tmp_path / "saved_run.jsonl").read_bytes().split(b"\n")
     assert (len(lines), lines[-1]) == (3, b"")
-    assert b"correct" not in lines[1].replace(b'"correctness"', b"")
+    assert b'"base_recorded":{"strict":"wrong","lenient":"wrong"}' in lines[1]
+    assert b'"adapter_recorded":{"strict":"correct","lenient":"correct"}' in lines[1]
     assert b'"base_completion":"#### 8"' in lines[1]

@@ -71,12 +71,11 @@ def print_ablation(ablation: Ablation) -> None:
     for cell in ablation.cells:
         if cell.alarms:
             told = ", ".join(cell.alarms)
-            console.print(Text(f"alarms of {cell.arm}, seed {cell.seed}: {told}"))
+            console.print(Text(harmless(f"alarms of {cell.arm}, seed {cell.seed}: {told}")))
     for arm in ablation.arms:
         for alarm in arm.alarms:
-            console.print(
-                Text(f"alarm {alarm.name} of {arm.arm}: {alarm.evidence}. Try: {alarm.remedy}.")
-            )
+            told = f"alarm {alarm.name} of {arm.arm}: {alarm.evidence}. Try: {alarm.remedy}."
+            console.print(Text(harmless(told)))
 
 
 def print_stages(stages: StagedAblation) -> None:

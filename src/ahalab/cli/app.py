@@ -11,6 +11,7 @@ from ahalab import __version__
 from ahalab.cli import (
     analysis,
     arms,
+    card,
     compare,
     counterfactual,
     demo,
@@ -67,6 +68,7 @@ app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)
 app.command("view")(view.view)
+app.command("card")(card.card)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
 app.command("compare")(compare.compare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ahalab.demo.pairs import ScoredPair
+    from ahalab.records.demo import SavedPair
     from ahalab.records.terms import Metric
 
 
@@ -38,10 +39,6 @@ WANTED = {
     Only.gained: frozenset({"gained"}),
     Only.lost: frozenset({"lost"}),
 }
-FILTERS = {"a": Only.all, "c": Only.changed, "g": Only.gained, "l": Only.lost}
-NEXT = {" ", "\r", "\n", "n"}
-QUIT = {"q", "\x1b"}
-KEYS = "space next   g gained   l lost   c changed   a all   q quit"
 
 
 def demo(
@@ -56,87 +53,42 @@ def demo(
     ] = Reading.strict,
     limit: Annotated[int | None, typer.Option(min=1, help="Show at most so many.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines, for pipes.")] = False,
+    typed: Annotated[
+        bool,
+        typer.Option("--type", help="Answer yourself, a line per question, from stdin too."),
+    ] = False,
 ) -> None:
     """Replay saved answers, base beside adapter, scored live. No torch, no network."""
-    metric: Metric = by.value
-    if plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _show_plain(_pairs(run, cell, only, metric), metric, limit)
-    else:
-        _show_keys(run, cell, only, metric, limit)
-
-
-def _pairs(run: Path | None, cell: str | None, only: Only, metric: Metric) -> Iterator[ScoredPair]:
-    from ahalab.demo.pairs import packaged_pairs, select, study_pairs
-
-    source = packaged_pairs() if run is None else study_pairs(run, cell)
-    return select(source, WANTED[only], metric)
-
-
-def _show_plain(pairs: Iterator[ScoredPair], metric: Metric, limit: int | None) -> None:
-    from ahalab.cli.output import harmless
-
-    counts: dict[str, int] = {}
-    for number, scored in enumerate(pairs, start=1):
-        change = scored.change(metric)
-        counts[change] = counts.get(change, 0) + 1
-        pair = scored.pair
-        lines = [
-            f"[{number}] {change} ({metric})",
-            f"question: {pair.question}",
-            f"gold:     {pair.gold}",
-        ]
-        for side, text, score in (
-            ("base", pair.base_completion, scored.base),
-            (f"{pair.arm}, seed {pair.seed}", pair.adapter_completion, scored.adapter),
-        ):
-            lines.append(f"{side}: {text!r}")
-            lines.append(
-                f"    strict {score.strict.outcome}, lenient {score.lenient.outcome} "
-                f"({score.lenient.rule}: {score.lenient.extracted})"
-            )
-        typer.echo(harmless("\n".join(lines)) + "\n")
-        if number == limit:
-            break
-    told = ", ".join(f"{count} {change}" for change, count in sorted(counts.items()))
-    typer.echo(f"Scored live by {metric} reading: {told or 'no such pair'}.")
-
-
-def _show_keys(
-    run: Path | None, cell: str | None, only: Only, metric: Metric, limit: int | None
-) -> None:
     from itertools import islice
 
-    from rich.console import Console
+    from ahalab.cli.demo_lines import ask, show_lines
+    from ahalab.demo.pairs import select
 
-    from ahalab.cli.demo_screen import show_pair
+    metric: Metric = by.value
+    if not (plain or typed) and _on_a_terminal():
+        from ahalab.cli.demo_keys import Browser
 
-    pairs, number = islice(_pairs(run, cell, only, metric), limit), 0
-    while True:
-        scored = next(pairs, None)
-        if scored is None:
-            if number == 0:
-                Console().clear()  # a pair of another filter must not stand above "none"
-            end = f"End of the {number} pairs" if number else "No such pair"
-            told = "" if only is Only.all else f"{only.value}, "
-            typer.echo(f"{end} ({told}by the {metric} reading).")
-            typer.echo(KEYS.replace("space next   ", ""))
-        else:
-            number += 1
-            show_pair(scored, number, metric, only.value)
-            typer.echo(KEYS)
-        key = _key()
-        while key not in {*NEXT, *QUIT, *FILTERS}:
-            key = _key()
-        if key in QUIT:
-            return
-        if key in FILTERS:
-            only = FILTERS[key]
-            pairs, number = islice(_pairs(run, cell, only, metric), limit), 0
+        Browser(list(_pairs(run, cell)), only, metric, limit).show()
+        return
+    pairs = islice(select(_pairs(run, cell), WANTED[only], metric), limit)
+    if typed:
+        ask(pairs, prompting=sys.stdin.isatty())
+    else:
+        show_lines(pairs, metric)
 
 
-def _key() -> str:
-    """Wait for a key; the end of the input quits."""
-    try:
-        return str(typer.getchar()).lower()
-    except EOFError:
-        return "q"
+def _on_a_terminal() -> bool:
+    """Say whether there is a terminal that keys come from, and that can be written all over."""
+    dumb = os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
+    return sys.stdin.isatty() and sys.stdout.isatty() and not dumb
+
+
+def _pairs(run: Path | None, cell: str | None) -> Iterator[SavedPair]:
+    from ahalab.demo.pairs import packaged_pairs, study_pairs
+    from ahalab.errors import InputError
+
+    if run is not None:
+        return study_pairs(run, cell)
+    if cell is not None:
+        raise InputError("--cell: expected with --run DIR, found alone. The packaged run has one.")
+    return packaged_pairs()

@@ -34,8 +34,8 @@ PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
 
 
 def say(message: str) -> None:
-    """Print a message on stderr."""
-    typer.echo(message, err=True)
+    """Print a message on stderr; it may quote what others wrote."""
+    typer.echo(harmless(message), err=True)
 
 
 def harmless(text: str) -> str:
@@ -44,9 +44,14 @@ def harmless(text: str) -> str:
 
 
 def results_console() -> Console:
-    """Return the console that results go to; into a pipe nothing is wrapped."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+    """Return the console that results go to; into a pipe nothing is wrapped.
+
+    Markup is off: a name in a table may be another's.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def results_table(text: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
@@ -180,7 +185,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     console = results_console()
     console.print(
         Text(
-            f"{diagnostics.arm}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
+            f"{harmless(diagnostics.arm)}, seed {diagnostics.seed}: {diagnostics.steps} steps, "
             f"{diagnostics.rollouts} rollouts\n"
         )
     )
@@ -192,7 +197,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
     trends = {name: getattr(diagnostics, name) for name in TRENDS}
     trends |= {f"component {name}": trend for name, trend in diagnostics.components.items()}
     for name, trend in trends.items():
-        table.add_row(name.replace("_", " "), number(trend.first), number(trend.last))
+        table.add_row(harmless(name.replace("_", " ")), number(trend.first), number(trend.last))
     console.print(table)
     shares = results_table(("whole run",), ("",))
     for label, value in (
@@ -212,7 +217,7 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         ),
         ("norm of the adapter's effect", diagnostics.adapter_effect_norm),
     ):
-        shares.add_row(label, number(value))
+        shares.add_row(harmless(label), number(value))
     console.print()
     console.print(shares)
     if diagnostics.validation:
@@ -225,7 +230,8 @@ def print_diagnostics(diagnostics: Diagnostics) -> None:
         console.print()
         console.print(points)
     for alarm in diagnostics.alarms:
-        console.print(Text(f"\nalarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."))
+        told = f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}."
+        console.print(Text(f"\n{harmless(told)}"))
 
 
 def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths) -> None:

@@ -13,6 +13,7 @@ from ahalab.analyze.replay import read_replay, require_replay
 from ahalab.evaluate.backends.choice import require_backend
 from ahalab.evaluate.batch_size import batch_size_of
 from ahalab.evaluate.pair import answers_present, target_of
+from ahalab.pipeline.cards import renew_cards
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
 from ahalab.pipeline.training_progress import TrainingProgress
@@ -93,8 +94,9 @@ def run_study(plan: Plan, paths: StudyPaths, jobs: int, say: Say, code: Sequence
 
 
 def seal_study(plan: Plan, paths: StudyPaths) -> None:
-    """Write the report over the evidence as it lies there, and the manifest over both, last."""
+    """Write report and cards over the evidence as it lies there, and the manifest, last."""
     write_report(paths)
+    renew_cards(plan, paths)
     write_manifest(paths, digest(plan))
 
 

@@ -158,9 +158,9 @@ def facts(study: Study, root: str) -> tuple[Fact, ...]:
                 for r in records
             ),
         ),
-        Fact("Versions", _distinct(_versions(r.versions) for r in records)),
+        Fact("Versions", _distinct(versions_line(r) for r in records)),
         Fact("Scorer", _scorers(study)),
-        Fact("Evaluation", (_evaluation(study),) if protocol else (UNKNOWN,)),
+        Fact("Evaluation", (evaluation_line(study),) if protocol else (UNKNOWN,)),
         *(
             Fact(name, lines)
             for name, lines in (
@@ -196,11 +196,13 @@ def _model(record: RunRecord) -> str:
     )
 
 
-def _versions(versions: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+def versions_line(record: RunRecord) -> str:
+    """Return what a run was made with."""
+    return ", ".join(f"{name} {version}" for name, version in sorted(record.versions.items()))
 
 
-def _evaluation(study: Study) -> str:
+def evaluation_line(study: Study) -> str:
+    """Return how the answers were generated."""
     e, p = study.plan.evaluation, study.protocol
     backend = f"{p.backend}, {p.device}, {p.dtype}, " if p else ""
     how = "greedy" if e.temperature == 0 else f"temperature {e.temperature:g}, top-p {e.top_p:g}"

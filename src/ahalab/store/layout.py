@@ -48,6 +48,11 @@ class RunPaths:
         """Folder of the saved LoRA adapter."""
         return self.folder / "adapter"
 
+    @property
+    def card(self) -> Path:
+        """The adapter's model card, where the Hub looks for it; made from the evidence."""
+        return self.adapter / "README.md"
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerPaths:

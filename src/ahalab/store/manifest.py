@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,15 @@ from ahalab.records.manifest import Manifest, ManifestEntry
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 
-DERIVED = ("report.html", "card.md")  # made from the evidence, and carrying its root
+# What is made from the evidence, and carries its root: the report, and adapters' model cards.
+_DERIVED = re.compile(
+    r"report\.html|arms/[^/]+/seed-[^/]+/adapter/(README\.md|\.eval_results/[^/]+\.yaml)"
+)
+
+
+def is_derived(name: str) -> bool:
+    """Say whether a file, by its name within the study, is made from the evidence."""
+    return _DERIVED.fullmatch(name) is not None
 
 
 def files_below(root: Path) -> Iterator[tuple[str, Path, int]]:
@@ -54,7 +63,7 @@ def evidence_entries(root: Path) -> tuple[ManifestEntry, ...]:
 def _entries(root: Path, *, derived: bool) -> tuple[ManifestEntry, ...]:
     entries = []
     for name, path, mode in files_below(root):
-        if name == "manifest.json" or (name in DERIVED) != derived:
+        if name == "manifest.json" or is_derived(name) != derived:
             continue
         if not name.isprintable():  # a line break would let one name stand for two entries
             raise InputError(

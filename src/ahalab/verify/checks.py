@@ -78,6 +78,8 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "claims": "claims are the values of comparison and ablation",
         "report.bind": "the report prints the values of the claims",
         "report.root": "the report was made from this evidence",
+        "card.bind": "model cards say what the analysis found, and nothing else",
+        "card.root": "model cards were made from this evidence",
         "plan.match": "every record names this plan",
         "json.strict": "rows and records are canonical JSON",
         "json.finite": "numbers are finite",

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from ahalab.errors import RecordError
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Manifest, ManifestEntry
-from ahalab.store.manifest import DERIVED, files_below, hash_file, root_digest
+from ahalab.store.manifest import files_below, hash_file, is_derived, root_digest
 from ahalab.verify.checks import Ledger
 from ahalab.verify.reading import Study
 
@@ -115,8 +115,8 @@ def _sound_entries(manifest: Manifest, ledger: Ledger) -> dict[str, ManifestEntr
                 ledger["manifest.unique"].fail(MANIFEST, None, "each path once", entry.path)
                 continue
             ledger["manifest.unique"].passed()
-            rightly = (entry.path in DERIVED) == derived
-            where = "under derived" if entry.path in DERIVED else "under evidence"
+            rightly = is_derived(entry.path) == derived
+            where = "under derived" if is_derived(entry.path) else "under evidence"
             ledger["manifest.closed"].expect(MANIFEST, None, f"{entry.path} {where}", True, rightly)
             if safe:
                 entries[entry.path] = entry

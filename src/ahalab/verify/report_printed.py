@@ -30,7 +30,7 @@ def check_printed(study: Study, printed: Iterable[Printed], claims: dict[str, Cl
     for one in printed:
         values = _claimed(one, claims) if one.claims else files.values(one)
         if not one.claims and not one.fields:
-            if _figures(one.text):
+            if figures_in(one.text):
                 tally.fail(FILE, one.line, "a number that names a claim or a field", one.text)
             continue
         if values is None:
@@ -56,7 +56,7 @@ def _prints(text: str, values: list[Any]) -> bool:
         return _words(text) == _words(values[0])
     if any(not isinstance(value, int | float) for value in values if value is not None):
         return False
-    figures, numbers = _figures(text), [value for value in values if value is not None]
+    figures, numbers = figures_in(text), [value for value in values if value is not None]
     scale = 100.0 if "%" in text else 1.0
     return all(
         figure is not None and number is not None and abs(scale * number - figure[0]) <= figure[1]
@@ -69,7 +69,7 @@ def _words(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
-def _figures(text: str) -> list[tuple[float, float]]:
+def figures_in(text: str) -> list[tuple[float, float]]:
     """Return (value, rounding error) of every number that a text prints."""
     power = _POWER.search(text)
     if power:

@@ -9,6 +9,7 @@ from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
 from ahalab.verify.ablation import check_ablation
 from ahalab.verify.answers import check_answers
+from ahalab.verify.cardfile import check_cards
 from ahalab.verify.changed import check_changed
 from ahalab.verify.checks import Check, Ledger, Verification
 from ahalab.verify.claims import check_claims
@@ -71,6 +72,7 @@ def verify_study(
     ablation = check_ablation(study, outcomes)
     replay = check_replay(study, outcomes, again)
     check_report(study, check_claims(study, comparison, ablation, replay, templates))
+    check_cards(study)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
