@@ -18,9 +18,9 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Selection
 from ahalab.report.markdown import digest_text
 from ahalab.report.sources import RunSource, Study
-from ahalab.report.wording import plain
 from ahalab.store.models import ORGANISM
 from ahalab.tasks.hub import GSM8K
+from ahalab.visible import plain
 
 # Hub datasets that are registered as benchmarks, by the one task of their eval.yaml.
 BENCHMARKS = {GSM8K[0]: "gsm8k"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ahalab.report.wording import plain
+from ahalab.visible import plain
 
 # What GitHub's and the Hub's Markdown act on within a line. `_` within a word is text there.
 MARKUP = re.compile(r"[&<>\[\]`*|\\~]")
