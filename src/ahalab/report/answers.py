@@ -19,7 +19,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric, Outcome
 from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table
-from ahalab.report.wording import marked
+from ahalab.report.wording import MAX_TEXT, is_plain, marked
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import read_rows, stored_size
 
@@ -147,13 +147,11 @@ def _kinds(study: Study) -> dict[tuple[str, int], dict[str, str]]:
 
 def _sample(prompts: list[Prompt], sets: list[AnswerPaths], changed: set[str]) -> dict[str, int]:
     """Return the prompt ids kept, in the order in which they were taken, with their bytes."""
-    sizes = {p.prompt_id: len(json.dumps(marked(p.question + p.gold))) for p in prompts}
+    sizes = {p.prompt_id: _bytes(p.question + p.gold) for p in prompts}
     for one in sets:
         for _, answer in read_rows(one.answers, Answer):
             if answer.prompt_id in sizes:
-                sizes[answer.prompt_id] += ANSWER_OVERHEAD + len(
-                    json.dumps(marked(answer.completion))
-                )
+                sizes[answer.prompt_id] += ANSWER_OVERHEAD + _bytes(answer.completion)
     kept: dict[str, int] = {}
     size = 0
     for prompt in sorted(
@@ -164,6 +162,11 @@ def _sample(prompts: list[Prompt], sets: list[AnswerPaths], changed: set[str]) -
             break
         kept[prompt] = sizes[prompt]
     return kept
+
+
+def _bytes(text: str) -> int:
+    """Return how many bytes a text takes in the block."""
+    return len(json.dumps(text[:MAX_TEXT] if is_plain(text) else marked(text)))
 
 
 Counts = dict[tuple[str, int, Metric], dict[str, int]]

@@ -12,7 +12,7 @@ from ahalab.report.figure import Canvas, Figured
 from ahalab.report.palette import ArmStyle
 from ahalab.report.sources import RunSource, Study
 from ahalab.report.svg import CHARACTER, MAX_POINTS, Frame, Scale, polyline, ticks
-from ahalab.report.tables import Cell, Table
+from ahalab.report.tables import Cell, Table, once
 from ahalab.report.wording import number, percent, tick_label
 from ahalab.visible import plain
 
@@ -218,8 +218,8 @@ def step_table(
             files.append(f"arms/{run.arm}/seed-{run.seed}/steps.jsonl")
     return Table(
         f"{caption}, at {len(listed)} of {len(steps)} steps; steps.jsonl has all.",
-        ("arm", "seed", *(("share",) if several else ()), *(f"step {step}" for step in listed)),
-        tuple(rows),
+        ("arm", "seed", *(("quantity",) if several else ()), *(f"step {step}" for step in listed)),
+        once(tuple(rows)),
         heads=3 if several else 2,
         numbers=3 if several else 2,
         files=tuple(files),

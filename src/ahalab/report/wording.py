@@ -121,10 +121,20 @@ def marked(text: str, *, lines: bool = True) -> str:
     )
 
 
+def is_plain(text: str, *, lines: bool = True) -> bool:
+    """Say, fast, of most texts in which nothing has to be written out that they are such."""
+    bare = text.replace("\n", "").replace("\t", "") if lines else text
+    return bare.isascii() and bare.isprintable()
+
+
 def _pieces(text: str, *, lines: bool) -> Iterator[tuple[str, str]]:
     """Yield (kind, piece): ordinary text, a character written out, how much was cut."""
     run: list[str] = []
-    for character in text[:MAX_TEXT]:
+    start = text[:MAX_TEXT]
+    if is_plain(start, lines=lines):
+        yield "text", start
+        start = ""
+    for character in start:
         shown = character if lines and character in "\n\t" else written_out(character)
         if shown == character:
             run.append(character)

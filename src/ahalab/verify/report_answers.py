@@ -28,11 +28,14 @@ def check_page_answers(study: Study, line: int, block: dict[str, Any]) -> None:
     except (_MalformedError, LookupError, TypeError, ValueError, AttributeError) as error:
         tally.fail(FILE, line, "questions, answers and texts of a report", str(error))
         return
+    shown_ids = {prompt for _, prompt, _ in listed}
     recorded: dict[Path, dict[tuple[str, int], Answer]] = {}
     for path, prompt, shown in listed:
         if path not in recorded:
             recorded[path] = {
-                (row.prompt_id, row.sample): row for _, row in study.rows(path, Answer)
+                (row.prompt_id, row.sample): row
+                for _, row in study.rows(path, Answer)
+                if row.prompt_id in shown_ids
             }
         sample, text, extracted, rule, strict, lenient = shown
         row = recorded[path].get((prompt, sample))
