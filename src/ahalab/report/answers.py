@@ -71,6 +71,7 @@ def browser(paths: StudyPaths, study: Study) -> Browser | None:
             [p.prompt_id, texts.add(p.question), texts.add(p.gold, lines=False)] for p in shown
         ],
         "samples": study.plan.evaluation.samples,
+        "sampled": len(shown) < len(prompts),
         "base": [_rows(base.get(p.prompt_id, []), texts) for p in shown],
         "adapters": [
             {
@@ -148,10 +149,16 @@ def _kinds(study: Study) -> dict[tuple[str, int], dict[str, str]]:
 def _sample(prompts: list[Prompt], sets: list[AnswerPaths], changed: set[str]) -> dict[str, int]:
     """Return the prompt ids kept, in the order in which they were taken, with their bytes."""
     sizes = {p.prompt_id: _bytes(p.question + p.gold) for p in prompts}
+    seen: set[int] = set()  # hashes of texts that the block will hold once
     for one in sets:
         for _, answer in read_rows(one.answers, Answer):
-            if answer.prompt_id in sizes:
-                sizes[answer.prompt_id] += ANSWER_OVERHEAD + _bytes(answer.completion)
+            if answer.prompt_id not in sizes:
+                continue
+            sizes[answer.prompt_id] += ANSWER_OVERHEAD
+            text = hash((answer.prompt_id, answer.completion))
+            if text not in seen:
+                seen.add(text)
+                sizes[answer.prompt_id] += _bytes(answer.completion)
     kept: dict[str, int] = {}
     size = 0
     for prompt in sorted(

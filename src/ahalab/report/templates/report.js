@@ -97,7 +97,7 @@
     const last = Math.min(first + PAGE, found.length);
     list.replaceChildren(...found.slice(first, last).map((pair) => card(pair, form.elements.metric.value)));
     count.textContent = found.length
-      ? `${(first + 1).toLocaleString("en")} to ${last.toLocaleString("en")} of ${found.length.toLocaleString("en")} pairs`
+      ? `${(first + 1).toLocaleString("en")} to ${last.toLocaleString("en")} of ${found.length.toLocaleString("en")} pairs${held.sampled ? " in the sample on this page" : ""}`
       : "No pair of answers on this page fits.";
     previous.disabled = page === 0;
     next.disabled = last >= found.length;
