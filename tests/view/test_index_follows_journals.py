@@ -178,6 +178,8 @@ def test_damaged_rows_are_named_and_the_rest_is_shown(viewed: Viewed) -> None:
     with opened(viewed) as database:
         ((fault,),) = database.execute("SELECT fault FROM source WHERE fault IS NOT NULL")
     assert "expected the rows of batch 1 as committed, found other bytes" in fault
+    assert indexer.extent.rows == indexer.extent.total  # no more can be read
+    assert indexer.sync() is False  # nothing changed: not tried again every second
     path.write_bytes(path.read_bytes().replace(b"Step 1 sample 9", b"Step 1 sample 2"))
     indexer.sync()  # restored: tried again
     assert len(texts(viewed)) == ROLLOUTS

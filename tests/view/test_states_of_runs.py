@@ -98,7 +98,7 @@ def test_a_dead_owner_has_stopped(viewed: Viewed) -> None:
     gone.wait()
     lock(viewed, pid=gone.pid, since=datetime.now(UTC).isoformat(timespec="seconds"))
     one = run(viewed, last_commit(viewed, 60))
-    assert (one.status, one.why) == ("stopped", "no process writes to it; the same command resumes")
+    assert (one.status, one.why) == ("stopped", "no process writes here; the same command resumes")
 
 
 def test_a_later_process_of_the_same_number_is_not_the_owner(viewed: Viewed) -> None:
@@ -167,6 +167,16 @@ def test_steps_that_were_taken_back_make_the_reader_begin_anew(viewed: Viewed) -
         found = curves(study, database, cursor)
     assert found.whole
     assert of_run(found, "arms/correctness/seed-1") == (1, 2, 3)
+
+
+def test_a_long_run_is_shown_by_every_k_th_step(
+    viewed: Viewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ahalab.view.curves.MAX_POINTS", 3)  # of the plan's five steps: every 2nd
+    with indexed(viewed) as (study, database):
+        found = curves(study, database)
+    assert found.every == 2
+    assert of_run(found, "arms/correctness/seed-1") == (2,)
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "-1.2", "9" * 50, "999.3"])

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from viewed_study import HOSTILE_SEEN, batch, write_viewed
-
-from conftest import Running, start, wait_for_index, wait_for_rows
+from viewer_server import Running, start, wait_for_index, wait_for_rows
 
 
 def json_of(running: Running, path: str, **headers: str) -> Any:

@@ -94,7 +94,9 @@ def make_hostile(viewed: Viewed) -> None:
     put_answers(viewed.plan, viewed.paths, target, rows, protocol)
     with viewed.writer("correctness", 1) as writer:
         rows_of_step = list(batch(viewed, "correctness", 3))
-        rows_of_step[0] = replace(rows_of_step[0], completion=HOSTILE, reflection=(HOSTILE[:8],))
+        rows_of_step[0] = replace(
+            rows_of_step[0], completion=HOSTILE, extracted="8", reflection=(HOSTILE[:8],)
+        )
         writer.append(rows_of_step)
 
 

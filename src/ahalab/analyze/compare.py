@@ -13,6 +13,7 @@ from ahalab.analyze.answers import StudyAnswers, load_study_answers
 from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.changed import changed_responses
 from ahalab.analyze.claims import collect_claims
+from ahalab.analyze.reflection import reflect
 from ahalab.analyze.replay import compare_replay
 from ahalab.analyze.templates import compare_templates
 from ahalab.records.answer import comparable_digest
@@ -75,6 +76,10 @@ def analyze(
     templates = compare_templates(plan, paths)
     if templates is not None:
         outputs[paths.template_comparison] = templates
+    if paths.reflections.is_dir():
+        outputs[paths.reflection] = reflect(plan, paths)
+    else:
+        paths.reflection.unlink(missing_ok=True)
     if replay is None:
         paths.replay.unlink(missing_ok=True)  # of a replay that was removed
     else:

@@ -20,6 +20,7 @@ from ahalab.cli import (
     plans,
     power,
     preflight,
+    reflection,
     rescoring,
     scoring,
     stages,
@@ -55,6 +56,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("init")(plans.init)
 app.command("plan")(plans.plan)
+app.command("freeze")(plans.freeze)
 app.command("preflight")(preflight.preflight)
 app.command("run")(stages.run)
 app.command("train")(stages.train)
@@ -64,11 +66,13 @@ app.command("rescore")(rescoring.rescore)
 app.command("analyze")(analysis.analyze)
 app.command("ablate")(analysis.ablate)
 app.command("counterfactual")(counterfactual.counterfactual)
+app.command("reflect")(reflection.reflect)
 app.command("diagnose")(analysis.diagnose)
 app.command("power")(power.power)
 app.command("report")(analysis.report)
 app.command("view")(view.view)
 app.command("card")(card.card)
+app.command("sign")(evidence.sign)
 app.command("verify")(evidence.verify)
 app.command("score")(scoring.score)
 app.command("compare")(compare.compare)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from ahalab.evaluate.protocol import (
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
 from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
 from ahalab.plan.resolve import floor_size
+from ahalab.records.answer import Protocol
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
@@ -126,7 +127,7 @@ class Evaluation:
             kept = [self._kept(answers.target) for answers in sets]
             if not all(answers_finished(answers) for answers in sets):
                 pairs = zip(together, kept, strict=True)
-                self.backend.serve([self._side(cell, place) for cell, place in pairs])
+                self.backend.serve([replace(self.side_of(cell), kept=at) for cell, at in pairs])
                 write_answers(sets, self.prompts, self.backend.generate, on_batch)
             for place in kept:  # the rows are sealed
                 place.path.unlink(missing_ok=True)
@@ -142,9 +143,6 @@ class Evaluation:
         require_same_base(self.tensors, found, self.folder, since)
         if "backend" in self.__dict__:  # loaded: something answered
             self.backend.check_weights()
-
-    def _side(self, cell: Cell, kept: Kept) -> Side:
-        return Side(cell.name, None if cell.arm is None else self._adapter(cell), kept)
 
     def _kept(self, target: AnswerPaths) -> Kept:
         """Return where a backend may keep what it has of an answer set: no evidence."""
@@ -162,8 +160,12 @@ class Evaluation:
             )
         return decode_file(path.read_bytes(), RunRecord, str(path))
 
-    def _answer_sets(self, together: Sequence[Cell], under: str) -> list[AnswerSet]:
-        """Return the answer sets of a round."""
+    def protocols(self, together: Sequence[Cell]) -> list[Protocol]:
+        """Return the protocol of every side of a round, its adapters checked.
+
+        Raises:
+            InputError: An adapter is not the one that training left, or its base is another.
+        """
         adapters = [None if c.arm is None else self._checked_adapter(c) for c in together]
         evaluation, first = self.plan.evaluation, together[0]
         floor = evaluation.floor_batch_size or floor_size(self.batch_size)
@@ -174,7 +176,15 @@ class Evaluation:
             limit=self.limit,
         )
         shared = make_protocol(self.plan, self.prompts, self.weights, self.backend.facts, batch)
-        protocols = [with_adapters(shared, adapter, adapters) for adapter in adapters]
+        return [with_adapters(shared, adapter, adapters) for adapter in adapters]
+
+    def side_of(self, cell: Cell) -> Side:
+        """Return who answers for a cell."""
+        return Side(cell.name, None if cell.arm is None else self._adapter(cell))
+
+    def _answer_sets(self, together: Sequence[Cell], under: str) -> list[AnswerSet]:
+        """Return the answer sets of a round."""
+        protocols = self.protocols(together)
         if under:
             for cell, protocol in zip(together, protocols, strict=True):
                 require_replayable(protocol, target_of(self.paths, cell).protocol)

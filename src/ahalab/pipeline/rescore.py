@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ahalab.analyze.answers import Answers, StudyAnswers
 from ahalab.analyze.compare import analyze, compare
 from ahalab.analyze.protocols import recorded_exceptions, require_comparable
-from ahalab.errors import ProtocolError
+from ahalab.errors import InputError, ProtocolError
 from ahalab.evaluate.pair import answers_present
 from ahalab.evaluate.rescore import OnRows, Rejudged, rejudge_study, write_rescored
 from ahalab.pipeline.run import seal_study
@@ -47,7 +47,8 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
 
     Raises:
         IncompleteError: There are no answers, or some are not finished.
-        InputError: A sealed study was changed since, or another process writes.
+        InputError: A sealed study was changed since, another process writes, or answers were cut
+            (`ahalab reflect --causal`).
     """
     manifest = read_manifest(paths)
     if manifest is not None:
@@ -62,6 +63,7 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
             return told
         todo = [one for one in judged if not one.done]
         if todo:
+            _refuse_continuations(paths)
             paths.manifest.unlink(missing_ok=True)  # the study is open until it is sealed again
         for one in todo:
             write_rescored(plan, paths, one)
@@ -69,6 +71,16 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
             analyze(plan, paths, recorded_exceptions(paths))
             seal_study(plan, paths)
     return replace(told, written=True)
+
+
+def _refuse_continuations(paths: StudyPaths) -> None:
+    """Refuse a study with answers that were cut: their outcomes would stay another scorer's."""
+    if paths.reflections.is_dir():
+        raise InputError(
+            f"{paths.reflections}: expected no continuations of answers, whose outcomes a rescore "
+            "leaves as they are, found some. Remove this folder, analysis/reflection.json and "
+            "manifest.json, rescore, and make them again: ahalab reflect STUDY --causal."
+        )
 
 
 def _whole(plan: Plan, paths: StudyPaths) -> bool:

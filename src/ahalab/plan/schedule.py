@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from msgspec import UNSET
 
 from ahalab.records.plan import Plan
@@ -40,3 +42,11 @@ def prompts_asked(plan: Plan) -> dict[Split, int]:
     if plan.validation is not UNSET:
         asked["validation"] = plan.validation.prompts
     return asked
+
+
+def step_buckets(plan: Plan, most: int = 10) -> list[tuple[int, int]]:
+    """Return the first and last step, from 0, of up to `most` parts of a run, of about one size."""
+    steps = int(plan.grpo["max_steps"])
+    count = min(most, steps)
+    edges = [steps * at // count for at in range(count + 1)]
+    return [(first, last - 1) for first, last in pairwise(edges)]

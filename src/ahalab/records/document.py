@@ -28,6 +28,11 @@ FILES = (
     ),
     ("weights", "base/tensors.json"),
     ("templates", "templates/templates.json, analysis/templates.json, when the base was tried"),
+    (
+        "reflection",
+        "reflection/base/, reflection/arms/ARM/seed-S/: continuations.jsonl, "
+        "continuations.protocol.json; analysis/reflection.json, when the causal check was made",
+    ),
     ("comparison", "analysis/comparison.json, changed_responses.json, ablation.json"),
     ("rescoring", "nowhere: `ahalab rescore --format json` prints it"),
     (
@@ -38,6 +43,10 @@ FILES = (
     ("pair", "nowhere: `ahalab compare` and `score --format json` print it"),
     ("power", "nowhere: `ahalab power --format json` prints it"),
     ("manifest", "manifest.json, claims.json"),
+    (
+        "signature",
+        "statement.json, its signature beside it as statement.json.sig (docs/signing.md)",
+    ),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
     ("demo", "the saved run that ships with `ahalab demo`"),

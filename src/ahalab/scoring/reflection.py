@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
 from ahalab.scoring.equality import equal_numbers
 from ahalab.scoring.numbers import find_numbers, read_gold
 from ahalab.scoring.text import clean, clean_gold
+
+MARKERS_VERSION = "1"
+"""Changes with every change of what is a marker."""
 
 _MARKERS = re.compile(
     r"\b(?:wait|hmm+|hold on|actually|on second thought|let me (?:re-?)?(?:check|think|verify|see)"
@@ -28,6 +32,21 @@ _TURN = re.compile(
 _EQUATION = re.compile(r"(\d[\d+*/() -]{1,60})=\s?(-?\d{1,18})(?!\d|\.\d)")
 _WINDOW = 200  # characters looked at on each side of a turn
 _MAX_TURNS = 500  # looked at, from the last
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A marker and where it stands, in characters of the text, end exclusive."""
+
+    start: int
+    end: int
+    text: str  # lower case
+
+
+def first_marker(text: str) -> Marker | None:
+    """Return the first reflection marker of a text, or None."""
+    match = _MARKERS.search(text)
+    return None if match is None else Marker(match.start(), match.end(), match.group().lower())
 
 
 def reflection_markers(text: str) -> tuple[str, ...]:

@@ -145,6 +145,21 @@ class StudyPaths:
         """How far the template alone moves the base."""
         return self.root / "analysis" / "templates.json"
 
+    @property
+    def reflections(self) -> Path:
+        """Folder of answers that were finished without reflecting."""
+        return self.root / "reflection"
+
+    def continuations(self, cell: str) -> AnswerPaths:
+        """Return how the answers of a cell with a marker were finished without it."""
+        name = f"reflection/{cell}/continuations"
+        return AnswerPaths(self.root / f"{name}.jsonl", name)
+
+    @property
+    def reflection(self) -> Path:
+        """What markers go with, and what they cause."""
+        return self.root / "analysis" / "reflection.json"
+
     def partial(self, limit: int) -> StudyPaths:
         """Return where the answers of a partial evaluation lie: among the working files."""
         return StudyPaths(self.work / f"partial-{limit}")
@@ -193,3 +208,13 @@ class StudyPaths:
     def manifest(self) -> Path:
         """Inventory, written last."""
         return self.root / "manifest.json"
+
+    @property
+    def statement(self) -> Path:
+        """What the owner signed: it names the manifest's root, so no manifest lists it."""
+        return self.root / "statement.json"
+
+    @property
+    def signature(self) -> Path:
+        """The signature over the bytes of the statement."""
+        return self.root / "statement.json.sig"

@@ -110,9 +110,13 @@ def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> tuple[S
         replayed = _check_replay(study, cell, journals, found.get(cell))
         if replayed is not None:
             again[cell] = replayed
+    return found, again
+
+
+def finish_answers(study: Study) -> None:
+    """Close the checks of answers, once what was made of them is checked too."""
     tell_versions(study)
     study.ledger.close(NAMES)
-    return found, again
 
 
 def _check_set(

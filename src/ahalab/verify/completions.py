@@ -12,13 +12,14 @@ from typing import Literal
 
 from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
+from ahalab.records.reflection import Ending
 from ahalab.records.validation import ValidationAnswer
 from ahalab.scoring.answers import NO_ANSWER, SCORER_VERSION
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Put, clock_decided
 from ahalab.verify.reading import Study
 
-Kind = Literal["answers", "rollouts", "validation answers"]
+Kind = Literal["answers", "rollouts", "validation answers", "continuations"]
 # What to do where another scorer judged: answers may be brought to this one. Rewards, and what was
 # seen while they were paid, may not: they are what the training was.
 _TRAINING = "a rescore leaves what was paid or seen in training; install that version to check"
@@ -27,6 +28,7 @@ REMEDIES: Mapping[Kind, str] = MappingProxyType(
         "answers": "`ahalab rescore STUDY --write`, or install that version of ahalab, to check",
         "rollouts": _TRAINING,
         "validation answers": _TRAINING,
+        "continuations": "install that version of ahalab to check",
     }
 )
 
@@ -38,7 +40,7 @@ class Placed:
     file: str  # relative to the study
     line: int
     name: str  # for failures: prompt, and sample or step
-    row: Answer | ValidationAnswer
+    row: Answer | ValidationAnswer | Ending
 
 
 def check_end(ledger: Ledger, placed: Placed, end_ids: Collection[int], limit: int) -> None:

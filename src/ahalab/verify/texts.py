@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -29,6 +30,11 @@ class Decoder:
         except (OverflowError, TypeError, ValueError):
             return None
         return decoded
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """Return the text of each token alone, by its id."""
+        return [self.text([token]) or "" for token in range(self._tokenizer.get_vocab_size())]
 
     def holds(self, ids: Sequence[int], text: str) -> bool:
         """Say whether token ids, shape (T,), hold a text, but for white space.

@@ -53,7 +53,8 @@ def points(value: float) -> str:
     return f"{rounded:+.1f}".replace("-", MINUS) if rounded else "0.0"
 
 
-def _p(value: float | None) -> str:
+def p_told(value: float | None) -> str:
+    """Return a p-value as sentences write it, without `p`; nothing where there is none."""
     if value is None:
         return ""
     if value >= 0.9995:
@@ -61,7 +62,8 @@ def _p(value: float | None) -> str:
     return ".001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
-def _span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
+def span(bounds: tuple[float, float] | None) -> tuple[str, ...]:
+    """Return the bounds of an interval as sentences write them."""
     return () if bounds is None else (points(bounds[0]), points(bounds[1]))
 
 
@@ -71,11 +73,11 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
         f"{100 * found.accuracy:.1f}",
         f"{100 * found.reference_accuracy:.1f}",
         points(found.difference_points),
-        *_span(found.interval_points),
+        *span(found.interval_points),
         *_unseen(found.verdict, found.minimal_detectable_points),
     ]
     optional = [
-        _p(found.p_holm),
+        p_told(found.p_holm),
         f"{100 * comparison.confidence:.4g}",
         f"{comparison.margin_points:g}",
         str(found.seeds),
@@ -84,7 +86,7 @@ def check_arm_sentence(study: Study, found: ArmComparison, comparison: Compariso
     ]
     text = found.sentence.replace(found.arm, "").replace(comparison.control, "")
     place = f"{found.arm} against {found.against}, {found.metric}"
-    _check(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
+    check_sentence(study, place, (text, found.verdict), (figures, optional), ARM_WORDS)
     if _worded(comparison):
         _check_notes(study, place, text, set(found.notes))
 
@@ -113,11 +115,11 @@ def check_adapter_sentence(
     study: Study, found: AdapterComparison, comparison: Comparison, notes: set[str], *, same: bool
 ) -> None:
     """Check the sentence on one adapter; `same` when its every answer is the base's."""
-    figures = [points(found.difference_points), *_span(found.interval_points)]
+    figures = [points(found.difference_points), *span(found.interval_points)]
     family = sum(a.metric == found.metric for a in comparison.adapters)
     optional = [
-        _p(found.p_value),
-        _p(found.p_max_t if isinstance(found.p_max_t, float) else None),
+        p_told(found.p_value),
+        p_told(found.p_max_t if isinstance(found.p_max_t, float) else None),
         f"{100 * comparison.confidence:.4g}",
         f"{comparison.margin_points:g}",
         str(found.seed),
@@ -133,7 +135,7 @@ def check_adapter_sentence(
         figures += _unseen(found.verdict, found.minimal_detectable_points)
     place = f"{found.arm}, seed {found.seed}, {found.metric}"
     text = found.sentence.replace(found.arm, "")
-    _check(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
+    check_sentence(study, place, (text, found.verdict), (figures, optional), ADAPTER_WORDS)
     if _worded(comparison):
         _check_notes(study, place, text, notes)
     said = "It learned nothing" in text
@@ -151,7 +153,7 @@ def check_floor_sentence(study: Study, found: NoiseFloor) -> None:
     figures = [found.n] + (
         [found.changed_completions, strict, lenient] if found.changed_completions else [0]
     )
-    _check(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
+    check_sentence(study, "floor", (found.sentence, ""), ([str(n) for n in figures], []), {})
 
 
 def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateComparison) -> None:
@@ -163,7 +165,7 @@ def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateC
     figures, words = [own, *counts], {"own is best": "does not move the base"}
     if spread is not None:
         accuracies = (found.worst_accuracy, found.best_accuracy, found.spread_points / 100)
-        figures += [f"{100 * value:.1f}" for value in accuracies] + [*_span(spread), *_span(lead)]
+        figures += [f"{100 * value:.1f}" for value in accuracies] + [*span(spread), *span(lead)]
         figures += [] if lead is None else [f"{found.lead_points:.1f}", others]
         words = TEMPLATE_WORDS
     text = found.sentence
@@ -183,10 +185,10 @@ def check_template_sentence(study: Study, found: TemplateRange, whole: TemplateC
             study.ledger["stat.sentence"].fail(TEMPLATES, None, what, text)
     optional = [f"{100 * whole.confidence:.4g}"]
     said = (text, found.verdict)
-    _check(study, found.metric, said, (figures, optional), words, TEMPLATES)
+    check_sentence(study, found.metric, said, (figures, optional), words, TEMPLATES)
 
 
-def _check(
+def check_sentence(
     study: Study,
     place: str,
     said: tuple[str, str],
@@ -194,7 +196,16 @@ def _check(
     words: dict[str, str],
     file: str = FILE,
 ) -> None:
-    """Check that a sentence holds the needed figures, known ones only, and its verdict's words."""
+    """Check that a sentence holds the needed figures, known ones only, and its verdict's words.
+
+    Args:
+        study: The study.
+        place: For failures.
+        said: The sentence, and its verdict.
+        figures: Those that it must hold, and those that it may.
+        words: By verdict, what it must say.
+        file: Where it stands.
+    """
     text, verdict = said
     needed, optional = (set(f) for f in figures)
     found = set(_FIGURE.findall(text))

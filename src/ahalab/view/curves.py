@@ -13,6 +13,8 @@ from ahalab.records.step import Step
 from ahalab.view.sources import Study
 from ahalab.visible import plain
 
+MAX_POINTS = 1_500  # of a run; a longer one is shown by every k-th step
+
 # Figure of a step -> title, unit and heading. Each is drawn on a scale of its own.
 FIGURES = {
     "reward_mean": ("Reward", "", "reward"),
@@ -80,6 +82,7 @@ class Curves:
 
     cursor: str  # to ask from the next time
     whole: bool  # these are all steps: what was drawn before is to be dropped
+    every: int  # 1: each step is here; k: every k-th
     figures: tuple[Figure, ...]
     looks: tuple[Look, ...]
     curves: tuple[Curve, ...]
@@ -109,12 +112,13 @@ def curves(study: Study, database: sqlite3.Connection, since: str = "") -> Curve
     ]
     arms = list(arm_looks(study.plan).items())
     places = {arm: at for at, (arm, _) in enumerate(arms)}
+    every = -(-int(study.plan.grpo["max_steps"]) // MAX_POINTS)  # the same from start to end
     found = []
     for cell in training_cells(study.plan):
         rows = database.execute(
             "SELECT figures FROM step WHERE run = (SELECT id FROM run WHERE name = ?) AND id > ? "
-            "ORDER BY step",
-            (cell.name, after),
+            "AND step % ? = 0 ORDER BY step",
+            (cell.name, after, every),
         )
         steps = [msgspec.json.decode(row[0], type=Step) for row in rows]
         found.append(
@@ -129,6 +133,7 @@ def curves(study: Study, database: sqlite3.Connection, since: str = "") -> Curve
     return Curves(
         cursor=cursor,
         whole=after == 0,
+        every=every,
         figures=tuple(figures),
         looks=tuple(Look(plain(arm), look.hue is None, look.hue, look.dash) for arm, look in arms),
         curves=tuple(found),

@@ -19,7 +19,7 @@ from pathlib import Path
 from ahalab.errors import InputError, RecordError
 from ahalab.records.journal import JournalBatch
 from ahalab.store.journal import JournalState, read_journal
-from ahalab.store.reading import journal_path, read_spans
+from ahalab.store.reading import journal_path, read_spans, sealed_path
 from ahalab.view.database import index_path, open_for_writing, remove
 from ahalab.view.rows import Rows
 from ahalab.view.sources import Source, Study, sources
@@ -37,6 +37,7 @@ class Extent:
 
 
 Report = Callable[[Extent], None]
+Signature = tuple[tuple[int, int, int] | None, ...]  # sizes, times and inodes of a source's files
 
 
 class Indexer:
@@ -45,7 +46,7 @@ class Indexer:
     def __init__(self, study: Study) -> None:
         self.study = study
         self.path = index_path(study.paths.root)
-        self._seen: dict[str, tuple[int, int, int]] = {}  # source -> its journal as last indexed
+        self._seen: dict[str, Signature] = {}  # source -> its files as last indexed
         self._totals: dict[str, tuple[int, int]] = {}  # source -> rows indexed, rows committed
 
     @property
@@ -72,8 +73,7 @@ class Indexer:
         fresh = [
             (source, seen)
             for source in sources(self.study)
-            if (seen := _signature(journal_path(source.path))) != self._seen.get(source.name)
-            and seen is not None
+            if (seen := _signature(source)) != self._seen.get(source.name) and seen[0] is not None
         ]
         if not fresh and self.path.exists():
             return False
@@ -96,13 +96,13 @@ class Indexer:
     def _sync(
         self,
         database: sqlite3.Connection,
-        fresh: Sequence[tuple[Source, tuple[int, int, int]]],
+        fresh: Sequence[tuple[Source, Signature]],
         report: Report,
         stop: Callable[[], bool],
     ) -> None:
         writer = _Writer(database)
-        states: list[tuple[Source, tuple[int, int, int], JournalState]] = []
-        for source, seen in fresh:
+        states: list[tuple[Source, JournalState]] = []
+        for source, _ in fresh:
             try:
                 state = read_journal(journal_path(source.path))
             except (InputError, OSError) as error:  # what is indexed stays
@@ -110,9 +110,9 @@ class Indexer:
                 continue
             writer.announce(source, state)
             self._totals[source.name] = (writer.rows_of(source), state.rows)
-            states.append((source, seen, state))
+            states.append((source, state))
         report(self.extent)
-        for source, seen, state in states:
+        for source, state in states:
             fault = None
             try:
                 for _ in writer.bring_up(source, state):
@@ -120,13 +120,14 @@ class Indexer:
                     report(self.extent)
                     if stop():
                         return
-                self._seen[source.name] = seen
-            except (InputError, OSError) as error:  # being sealed, or damaged: shown, tried again
-                writer.abandon()
+            except (InputError, OSError) as error:  # damaged, or being sealed: when its files
+                writer.abandon()  # change it is tried again
                 fault = str(error)
-            self._totals[source.name] = (writer.rows_of(source), state.rows)
+            rows = writer.rows_of(source)
+            self._totals[source.name] = (rows, rows)
             writer.fault(source, fault)
         report(self.extent)
+        self._seen |= {source.name: seen for source, seen in fresh}
 
 
 class _Writer:
@@ -251,8 +252,13 @@ def _payloads(
         yield batch, payload
 
 
-def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes when a file does; None where there is none."""
+def _signature(source: Source) -> Signature:
+    """Return what changes when a source's journal or its rows, plain or compressed, do."""
+    paths = (journal_path(source.path), source.path, sealed_path(source.path))
+    return tuple(_stat(path) for path in paths)
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - polled
     except OSError:

@@ -84,7 +84,7 @@ class StudyState:
     task: str
     sealed: bool
     rows: int  # indexed
-    rows_total: int  # committed
+    rows_total: int  # committed, but for files that can't be read
     runs: tuple[RunRow, ...]
     answers: tuple[AnswerRow, ...]
     faults: tuple[str, ...]
@@ -102,7 +102,8 @@ def study_state(study: Study, database: sqlite3.Connection, now: float | None = 
     moment = time.time() if now is None else now
     plan = study.plan
     rows, total = database.execute(
-        "SELECT coalesce(sum(rows), 0), coalesce(sum(total), 0) FROM source"
+        "SELECT coalesce(sum(rows), 0), coalesce(sum(iif(fault IS NULL, total, rows)), 0) "
+        "FROM source"
     ).fetchone()
     faults = database.execute("SELECT fault FROM source WHERE fault IS NOT NULL").fetchall()
     return StudyState(
@@ -180,7 +181,7 @@ def _status(
             return "waiting", ""
         if idle < FRESH_SECONDS:  # its process may be another machine's, or another container's
             return "running", f"committed {idle:.0f} s ago"
-        return "stopped", "no process writes to it; the same command resumes"
+        return "stopped", "no process writes here; the same command resumes"
     patience = max(STALE_SECONDS, STALE_STEPS * (seconds or 0.0))
     if idle is not None and idle > patience:
         return "stale", f"process {owner} is there, but nothing was committed for {idle:.0f} s"

@@ -37,6 +37,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """A completion that stands up to a token, and is to be finished from there."""
+
+    prompt_ids: tuple[int, ...]  # shape (T,)
+    ids: tuple[int, ...]  # of the completion, fewer than its limit, no end token among them
+    forbidden: tuple[int, ...]  # token ids that may not come next
+    draws: int  # place in its batch: which random numbers it follows
+
+
+@dataclass(frozen=True, slots=True)
 class BackendFacts:
     """What a backend adds to the protocol."""
 

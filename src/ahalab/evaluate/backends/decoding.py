@@ -36,6 +36,8 @@ class Row:
     prompt: tuple[int, ...]  # token ids, shape (T,)
     draws: int  # which row of random numbers it follows; rows of two sides may share one
     adapter: str | None = None  # PEFT's name of the adapter; None: the model as it stands
+    limit: int | None = None  # tokens of its own, at most; None: as many as every row
+    forbidden: tuple[int, ...] = ()  # token ids that its first token may not be
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
@@ -105,7 +107,7 @@ def decode(
         seed: Of the batch's random numbers, when sampling.
 
     Returns:
-        Generated ids per row, up to `max_new_tokens` of them; cut them at the first end token.
+        Generated ids per row, up to its limit of them; cut them at the first end token.
     """
     by_row = any(row.adapter for row in rows) and has_plain_lora(model)
     with adapters_by_row(model) if by_row else nullcontext() as adapters:
@@ -120,10 +122,15 @@ def _decode(
     ends = torch.tensor(generation.eos_token_id, device=state.device)
     written = torch.full((len(rows), generation.max_new_tokens), -1, device=state.device)  # (R, C)
     ended = torch.zeros(len(rows), dtype=torch.bool, device=state.device)  # of the rows held
+    own = [generation.max_new_tokens if row.limit is None else row.limit for row in rows]
+    limits = torch.tensor(own, device=state.device)
+    for number, row in enumerate(rows):
+        if row.forbidden:
+            state.logits[number, list(row.forbidden)] = -torch.inf
     for at in range(generation.max_new_tokens):
         tokens = choose(state.logits, state.held)  # (H,)
         written[state.held, at] = tokens
-        ended |= torch.isin(tokens, ends)
+        ended |= torch.isin(tokens, ends) | (limits[state.held] == at + 1)
         if at + 1 == generation.max_new_tokens or bool(ended.all()):
             break
         if float(ended.float().mean()) >= RELEASE_AT:
@@ -131,7 +138,8 @@ def _decode(
             state.keep(stay)
             tokens, ended = tokens[stay], ended[stay]
         state.step(tokens)
-    return [row[: _length(row)] for row in written.tolist()]
+    # A row that has ended is written on until it leaves the batch.
+    return [row[: min(_length(row), most)] for row, most in zip(written.tolist(), own, strict=True)]
 
 
 def _length(row: list[int]) -> int:

@@ -10,7 +10,7 @@ import torch
 from transformers import GenerationConfig
 
 from ahalab.errors import InputError
-from ahalab.evaluate.backends import BackendFacts, Batch, Side
+from ahalab.evaluate.backends import BackendFacts, Batch, Opening, Side
 from ahalab.evaluate.backends.decoding import Row, can_release_rows, decode
 from ahalab.evaluate.backends.memory import held_weights, require_unchanged
 from ahalab.evaluate.protocol import generation_fields
@@ -133,6 +133,29 @@ class TransformersBackend:
             written = self._generate_whole(rows, batch.seed)
         done = [completion_of(ids, self.end_ids, self.tokenizer) for ids in written]
         return [done[at : at + len(prompts)] for at in range(0, len(done), len(prompts))]
+
+    def finish(self, openings: Sequence[Opening], seed: int) -> list[Completion]:
+        """Finish completions of the one side that is served, each up to the usual limit.
+
+        Needs a decoder whose rows can leave the batch.
+
+        Args:
+            openings: B of them.
+            seed: Of the batch's random numbers, when sampling.
+
+        Returns:
+            Whole completions, their beginnings included.
+        """
+        limit = int(self.generation.max_new_tokens)
+        rows = [
+            Row(o.prompt_ids + o.ids, o.draws, None, limit - len(o.ids), o.forbidden)
+            for o in openings
+        ]
+        written = decode(self.model, rows, self.generation, seed)
+        return [
+            completion_of([*o.ids, *ids], self.end_ids, self.tokenizer)
+            for o, ids in zip(openings, written, strict=True)
+        ]
 
     @torch.inference_mode()
     def _generate_whole(self, rows: list[Row], seed: int) -> list[list[int]]:

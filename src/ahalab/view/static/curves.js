@@ -10,7 +10,7 @@ export const title = "Curves";
 
 const HEADINGS = { reward: "Rewards", accuracy: "Accuracy of the rollouts", groups: "Groups", text: "Texts", optimiser: "Optimiser" };
 
-const seen = { cursor: "", figures: [], looks: [], runs: new Map() };
+const seen = { cursor: "", every: 1, figures: [], looks: [], runs: new Map() };
 const charts = new Map(); // figure -> what draws it
 let study = "";
 
@@ -31,7 +31,7 @@ async function look() {
   if (!found) return;
   const fresh = found.whole || found.figures.length !== seen.figures.length;
   if (found.whole) seen.runs.clear();
-  Object.assign(seen, { cursor: found.cursor, figures: found.figures, looks: found.looks });
+  Object.assign(seen, { cursor: found.cursor, every: found.every, figures: found.figures, looks: found.looks });
   for (const curve of found.curves) take(curve);
   if (fresh) charts.clear();
   drawAll();
@@ -105,7 +105,7 @@ function drawLegend() {
   fill(byId("legend"), seen.looks.map((look, at) =>
     h("button", { type: "button", class: "arm", "data-arm": at, "aria-pressed": String(!away.has(at)), onclick: () => toggle(at) },
       swatch(look), look.arm, look.control ? h("small", {}, " control") : null)),
-  h("span", { class: "muted" }, "by optimizer step; thin a seed, thick the mean of the seeds"));
+  h("span", { class: "muted" }, `by optimizer step${seen.every > 1 ? `, 1 of ${seen.every} drawn` : ""}; thin a seed, thick the mean of the seeds`));
   if (focused) byId("legend").querySelector(`[data-arm="${focused}"]`)?.focus();
 }
 

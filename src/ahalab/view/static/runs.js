@@ -22,10 +22,30 @@ export async function start(main) {
 
 function show({ studies, broken, faults }) {
   const faulty = [...broken, ...faults].map((fault) => h("p", { class: "notice bad" }, fault));
+  const before = kept();
   const none = studies.length || faulty.length ? null : h("p", { class: "empty" }, "The index is being made …");
   fill(document.getElementById("studies"), faulty, studies.map(study), none);
+  restore(before);
   const open = studies.flatMap((one) => one.runs).filter((run) => run.status === "running").length;
   tell(open ? `${many(open, "run")} going on` : "");
+}
+
+/** What a reader did to the page, which drawing it again would undo. */
+function kept() {
+  const box = document.getElementById("studies");
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  return {
+    open: [...box.querySelectorAll("details[open]")].map((details) => details.id),
+    scrolled: [...box.querySelectorAll(".scroll")].map((region) => [region.id, region.scrollLeft]),
+    focused: focused && (focused.id ? `[id="${focused.id}"]` : focused.matches("summary") ? `[id="${focused.parentElement.id}"] > summary`
+      : `a[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`),
+  };
+}
+
+function restore({ open, scrolled, focused }) {
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  for (const [id, left] of scrolled) if (left) document.getElementById(id)?.scrollTo(left, 0);
+  if (focused) document.querySelector(`#studies ${focused}`)?.focus({ preventScroll: true });
 }
 
 function study(one) {
@@ -40,10 +60,25 @@ function study(one) {
       h("span", { class: "path" }, one.path)),
     behind ? h("p", { class: "notice" }, h("label", {}, `Indexing: ${count(one.rows)} of ${count(one.rows_total)} rows `,
       h("progress", { max: one.rows_total, value: one.rows }))) : null,
-    one.faults.map((fault) => h("p", { class: "notice bad" }, fault)),
-    h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
-    one.sentences.length ? h("details", {}, h("summary", {}, "What the analysis says"),
+    one.faults.slice(0, 2).map((fault) => h("p", { class: "notice bad" }, fault)),
+    one.faults.length > 2 ? h("details", { id: `faults-${one.id}` }, h("summary", {}, `${one.faults.length - 2} more files can't be read`),
+      one.faults.slice(2).map((fault) => h("p", { class: "notice bad" }, fault))) : null,
+    warnings(one),
+    h("div", { class: "scroll", id: `runs-${one.id}`, role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
+    one.sentences.length ? h("details", { id: `says-${one.id}` }, h("summary", {}, "What the analysis says"),
       h("ul", { class: "sentences" }, one.sentences.map((sentence) => h("li", {}, sentence)))) : null);
+}
+
+/** What does not move although it is not done: each stale one by name, the stopped ones together. */
+function warnings(one) {
+  const parts = [...one.runs, ...one.answers.map((row) => ({ ...row, name: `${row.name} (evaluation)` }))];
+  const stale = parts.filter((part) => part.status === "stale");
+  const stopped = parts.filter((part) => part.status === "stopped");
+  const names = stopped.length <= 3 ? stopped.map((part) => part.name).join(", ") : `${stopped.length} of ${parts.length} runs and answer sets`;
+  return [
+    stale.map((part) => h("p", { class: "notice bad" }, h("b", {}, "Stale: "), `${part.name}: ${part.why}`)),
+    stopped.length ? h("p", { class: "notice" }, h("b", {}, "Stopped: "), `${names}: ${stopped[0].why}`) : null,
+  ];
 }
 
 function table(one) {
@@ -59,7 +94,7 @@ function table(one) {
       h("td", {}, status(run.status, run.why)),
       h("td", { class: "progress" }, h("progress", { max: run.steps_planned, value: run.steps, "aria-label": `Steps of ${run.name}` }),
         h("span", {}, `${count(run.steps)}/${count(run.steps_planned)}`)),
-      cell(run.status === "running" ? duration(run.left_seconds) : run.idle_seconds === null ? "" : `${duration(run.idle_seconds)} ago`),
+      cell(when(run)),
       cell(number(latest.reward)), cell(percent(latest.strict)), cell(percent(latest.dead)), cell(percent(latest.truncated)),
       h("td", { class: run.alarms.length ? "alarms" : "muted" }, run.alarms.length ? run.alarms.join(", ") : run.status === "done" ? "none" : UNKNOWN),
       ...evaluation(one, eyed));
@@ -71,11 +106,16 @@ function table(one) {
     h("thead", {}, h("tr", {}, h("td", {}), h("th", { colspan: "8", scope: "colgroup" }, "Training"),
       h("th", { colspan: "3", scope: "colgroup", class: "evaluated" }, "Evaluation")),
     h("tr", {},
-      head("Arm · seed", "", ""), head("Status", "", ""), head("Steps", "", ""), head("Left", "time left, or the last commit"),
+      head("Arm · seed", "", ""), head("Status", "", ""), head("Steps", "", ""), head("Time", "time left, or since the last commit"),
       head("Reward", "mean of the last step"), head("Strict", "of the last step's rollouts"), head("Dead", "groups of equal rewards"),
       head("Cut", "rollouts cut at the token limit"), head("Alarms", "", ""),
       head("Answers", "to the evaluation's questions", "evaluated"), head("Strict", "evaluation, in the asked format"), head("Lenient", "evaluation, wherever stated"))),
     h("tbody", {}, rows, others));
+}
+
+function when(run) {
+  if (run.status === "running" && run.left_seconds !== null) return `${duration(run.left_seconds)} left`;
+  return run.idle_seconds === null ? "" : `${duration(run.idle_seconds)} ago`;
 }
 
 function evaluation(one, row) {
@@ -92,6 +132,5 @@ function evaluation(one, row) {
 
 function status(word, why) {
   return h("span", { class: `status ${word}`, title: why || null },
-    h("span", { "aria-hidden": "true" }, `${SIGNS[word]} `), word,
-    word === "stale" || word === "stopped" ? h("small", {}, ` ${why}`) : null);
+    h("span", { "aria-hidden": "true" }, `${SIGNS[word]} `), word);
 }

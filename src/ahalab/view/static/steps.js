@@ -40,7 +40,8 @@ export async function start(main, id) {
 }
 
 function toStep(step, latest = false) {
-  if (latest) go({ step: undefined });
+  if (latest && "step" in state()) go({ step: undefined, group: undefined });
+  else if (latest) show(); // the address stays, and what is the latest may be another by now
   else if (step !== null && step !== undefined && step !== "") go({ step });
 }
 
