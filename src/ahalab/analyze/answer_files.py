@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,6 +12,7 @@ from ahalab.analyze.answers import read_record
 from ahalab.errors import IncompleteError, InputError, ProtocolError, RecordError
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, decode_row, digest
+from ahalab.records.foreign import read_json
 from ahalab.records.pair import ScoredRow
 from ahalab.records.terms import Outcome, Side
 from ahalab.store.journal import read_journal
@@ -139,21 +139,9 @@ def _add(rows: dict[tuple[str, int], Row], key: tuple[str, int], row: Row) -> No
 def _scored(line: bytes, place: str) -> ScoredRow:
     """Decode a row of `ahalab score`; its fields may stand in any order."""
     try:
-        plain = json.loads(line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
-        return msgspec.convert(plain, ScoredRow)
+        return msgspec.convert(read_json(line), ScoredRow)
     except (ValueError, RecursionError) as error:  # msgspec's is a ValueError
         raise RecordError(
             f"{place}: expected a row of `ahalab score --format json` (id, strict, lenient) or an "
             f"answer of an evaluation, found: {error}."
         ) from error
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key twice")
-    return found
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name}, which is not JSON")

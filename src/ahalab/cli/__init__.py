@@ -49,9 +49,9 @@ def main() -> int:
 
 def _tell(error: AhaLabError) -> int:
     """Print an expected error on one line and return its exit code."""
-    from ahalab.cli.output import harmless
+    from ahalab.cli.output import one_line
 
-    told = harmless(str(error)).replace("\n", " ")  # a message may quote what a model wrote
+    told = one_line(error)
     try:
         sys.stderr.write(f"ahalab: {told}\n")
         sys.stderr.flush()

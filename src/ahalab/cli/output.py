@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
+LONGEST_ERROR = 2_000  # characters of an error on stderr
 
 
 def say(message: str) -> None:
@@ -40,6 +41,17 @@ def say(message: str) -> None:
 def harmless(text: str) -> str:
     """Return a text whose control and direction characters are shown escaped, not obeyed."""
     return plain(text, keep="\n")
+
+
+def one_line(error: Exception) -> str:
+    """Return what an error says as one line that any screen can show.
+
+    A message may quote what others wrote: their line breaks become spaces, and of a number with
+    thousands of digits the middle goes; the place stands at the beginning, the remedy at the end.
+    """
+    told = harmless(str(error)).replace("\n", " ")
+    half = LONGEST_ERROR // 2
+    return told if len(told) <= LONGEST_ERROR else f"{told[:half]} [...] {told[-half:]}"
 
 
 def results_console() -> Console:

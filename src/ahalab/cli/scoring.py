@@ -61,23 +61,31 @@ def _stdin_text() -> str:
 
 def _rows(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
     from ahalab.errors import InputError
+    from ahalab.records.foreign import MAX_LINE_BYTES, read_json
 
     try:
         file = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"{source}: expected a JSONL file, found: {error.strerror}.") from error
+    empty = True
     with file:
-        for number, line in enumerate(file, start=1):
+        lines = iter(lambda: file.readline(MAX_LINE_BYTES + 1), b"")
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             place = f"{source}:{number}"
             try:
-                row = json.loads(line)
+                if len(line) > MAX_LINE_BYTES:
+                    raise ValueError(f"a line of more than {MAX_LINE_BYTES} bytes")
+                row = read_json(line)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{place}: expected a JSON object, found: {error}.") from error
             if not isinstance(row, dict) or "response" not in row or "gold" not in row:
                 raise InputError(f"{place}: expected an object with `response` and `gold`.")
+            empty = False
             yield place, row
+    if empty:
+        raise InputError(f"{source}: expected at least one row, found an empty file.")
 
 
 def _time_limit(place: str, row: dict[str, Any]) -> float:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +32,10 @@ _LORA = re.compile(
 )
 # Keys of PEFT's patterns are regular expressions; these could make a match take for ever.
 _COSTLY_KEY = re.compile(r"\)[*+{?]|\\[1-9]|\(\?")
-_MAX_KEY, _MAX_REPEATS = 200, 3
+_MAX_KEY, _MAX_REPEATS, _MAX_BRANCHES = 200, 3, 8
+_MAX_STEPS = 10**9  # of all keys against all modules, at worst; some seconds
+_PATTERNS = ("rank_pattern", "alpha_pattern")
+Patterns = dict[str, list[tuple[re.Pattern[str], Any]]]  # field -> keys with their values, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,11 @@ def read_adapter(folder: Path) -> Adapter:
             others.append(name)
         else:
             pairs.setdefault(match["module"], {})[match["side"][-1]] = tensor
-    modules = tuple(_module(folder, config, name, pair) for name, pair in sorted(pairs.items()))
+    patterns: Patterns = {field: _patterns(folder, config, field) for field in _PATTERNS}
+    _require_cheap(folder, patterns, pairs)
+    modules = tuple(
+        _module(folder, config, patterns, (name, pair)) for name, pair in sorted(pairs.items())
+    )
     if not modules:
         raise InputError(f"{path}: expected pairs of lora_A and lora_B, found none.")
     return Adapter(config, modules, tuple(others))
@@ -90,14 +99,17 @@ def _is_rank(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 
 
 def _module(
-    folder: Path, config: Mapping[str, Any], name: str, pair: Mapping[str, FloatArray]
+    folder: Path,
+    config: Mapping[str, Any],
+    patterns: Patterns,
+    named: tuple[str, Mapping[str, FloatArray]],
 ) -> LoraModule:
     """Return one module, its two tensors compared with each other and with the configuration."""
-    path = folder / ADAPTER_WEIGHTS
+    path, (name, pair) = folder / ADAPTER_WEIGHTS, named
     if len(pair) != 2:
         missing = "lora_B" if "A" in pair else "lora_A"
         raise InputError(f"{path}: expected a {missing} for {name}, found none.")
@@ -107,8 +119,8 @@ def _module(
             f"{path}: expected lora_A (r, in) and lora_B (out, r) for {name}, found {a.shape} and "
             f"{b.shape}."
         )
-    rank = _by_pattern(folder, config, "rank_pattern", name) or config["r"]
-    alpha = _by_pattern(folder, config, "alpha_pattern", name)
+    rank = _by_pattern(patterns["rank_pattern"], name) or config["r"]
+    alpha = _by_pattern(patterns["alpha_pattern"], name)
     alpha = config["lora_alpha"] if alpha is None else alpha
     if not _is_rank(rank) or not _is_number(alpha):
         raise InputError(
@@ -126,32 +138,67 @@ def _module(
     return LoraModule(name, rank, scale, a, b)
 
 
-def _by_pattern(folder: Path, config: Mapping[str, Any], field: str, module: str) -> Any:
-    """Return what a pattern field says of a module, or None; the first key that matches wins.
+def _patterns(
+    folder: Path, config: Mapping[str, Any], field: str
+) -> list[tuple[re.Pattern[str], Any]]:
+    """Return what a pattern field asks for, its keys ready to be matched.
 
     Source:
-        PEFT, `peft.utils.other.get_pattern_key`.
+        PEFT, `peft.utils.other.get_pattern_key`: `re.match(rf"(.*\\.)?({key})$", module)`.
     """
     pattern = config.get(field) or {}
     if not isinstance(pattern, dict):
         raise InputError(f"{folder / ADAPTER_CONFIG}: expected {field} to be an object.")
+    found = []
     for key, value in pattern.items():
-        repeats = sum(key.count(sign) for sign in "*+{")
-        if len(key) > _MAX_KEY or repeats > _MAX_REPEATS or _COSTLY_KEY.search(key):
+        costly = len(key) > _MAX_KEY or _repeats(key) > _MAX_REPEATS or _COSTLY_KEY.search(key)
+        if costly or key.count("|") > _MAX_BRANCHES:
             raise InputError(
                 f"{folder / ADAPTER_CONFIG}: expected plain module names in {field}, found "
                 f"{key[:60]!r}. Refused: matching it could take for ever."
             )
         try:
-            matched = re.match(rf"(.*\.)?({key})$", module)
-        except re.error as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # `[[` means a set within a set one day
+                found.append((re.compile(rf"(.*\.)?({key})$"), value))
+        except (re.error, OverflowError, RecursionError, Warning) as error:
             raise InputError(
                 f"{folder / ADAPTER_CONFIG}: expected a pattern in {field}, found {key[:60]!r}: "
                 f"{error}."
             ) from error
-        if matched:
-            return value
-    return None
+    return found
+
+
+def _repeats(key: str) -> int:
+    return sum(key.count(sign) for sign in "*+?{")
+
+
+def _require_cheap(folder: Path, patterns: Patterns, modules: Iterable[str]) -> None:
+    """Refuse keys and modules that together could be matched for hours: both are the sender's.
+
+    Counted is the worst case: after each dot, every repeat may end at every character, and every
+    branch may be taken.
+    """
+    keys = [
+        (_repeats(pattern.pattern) - 2, pattern.pattern.count("|"))  # ours are `.*` and `?`
+        for field in patterns.values()
+        for pattern, _ in field
+    ]
+    steps = sum(
+        (name.count(".") + 1) * len(name) ** repeats << branches
+        for name in modules
+        for repeats, branches in keys
+    )
+    if steps > _MAX_STEPS:
+        raise InputError(
+            f"{folder / ADAPTER_CONFIG}: expected patterns and module names that are matched at "
+            f"once, found some that could take {steps:.0e} steps. Refused: shorten them."
+        )
+
+
+def _by_pattern(pattern: list[tuple[re.Pattern[str], Any]], module: str) -> Any:
+    """Return what a pattern field says of a module, or None; the first key that matches wins."""
+    return next((value for key, value in pattern if key.match(module)), None)
 
 
 def unknown_effect(adapter: Adapter) -> str | None:
@@ -179,14 +226,29 @@ def adapter_effect_norm(folder: Path) -> float | None:
 
 
 def effect_norm(adapter: Adapter) -> float | None:
-    """Return the norm of what an adapter that was read adds to its base; see above."""
+    """Return the norm of what an adapter that was read adds to its base; see above.
+
+    Infinite where it is too large for a number.
+    """
     if unknown_effect(adapter) is not None:
         return None
-    total = 0.0
-    for module in adapter.modules:
-        product = module.b.astype(np.float64) @ module.a.astype(np.float64)
-        total += float(np.square(module.scale * product).sum())
-    return math.sqrt(total)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sum(_squared_norm(module) for module in adapter.modules)
+    return math.sqrt(total) if math.isfinite(total) else math.inf
+
+
+def _squared_norm(module: LoraModule) -> float:
+    """Return the sum of squares of scale * B @ A.
+
+    B @ A may be a million times as large as the file: of (10**6, 1) and (1, 10**6), eight
+    terabytes. Over the ranks it is sum((B' B) * (A A')), which is never larger than A and B.
+    """
+    a, b = (side.astype(np.float64) for side in (module.a, module.b))
+    if a.shape[0] <= min(a.shape[1], b.shape[0]):
+        squares = max(0.0, float(((b.T @ b) * (a @ a.T)).sum()))
+    else:
+        squares = float(np.square(b @ a).sum())
+    return module.scale**2 * squares
 
 
 def settings_that_differ(

@@ -13,6 +13,7 @@ from typing import Any
 
 from ahalab.errors import InputError
 from ahalab.records.base import digest_bytes
+from ahalab.records.foreign import read_json
 from ahalab.records.weights import Tensor
 from ahalab.store.safetensors import tensor_digests
 
@@ -73,6 +74,7 @@ SPECIAL_TOKENS = (
     "additional_special_tokens",
     "extra_special_tokens",
 )
+MAX_CONFIG_BYTES = 4 << 20  # of an adapter's configuration
 PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
@@ -207,7 +209,11 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / ADAPTER_CONFIG
     try:
-        config = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            payload = file.read(MAX_CONFIG_BYTES + 1)
+        if len(payload) > MAX_CONFIG_BYTES:
+            raise ValueError(f"more than {MAX_CONFIG_BYTES} bytes")
+        config = read_json(payload)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected an adapter configuration, found: {error}.") from error
     if not isinstance(config, dict):
@@ -252,6 +258,6 @@ def adapter_fingerprint(folder: Path) -> str:
     for key in ("target_modules", "exclude_modules"):
         value = meaning[key]
         if isinstance(value, list):  # PEFT writes a set, in any order
-            meaning[key] = sorted(value)
+            meaning[key] = sorted(value, key=str)
     lines = [f"{e.name} {e.dtype} {list(e.shape)} {sha}" for e, sha in tensor_digests(weights)]
     return _digest_lines([*lines, json.dumps(meaning, sort_keys=True)])

@@ -17,12 +17,12 @@ import zstandard
 
 from ahalab.errors import InputError, RecordError
 from ahalab.records.base import Record, decode_row
+from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.journal import JournalBatch
 from ahalab.store.journal import JournalState, read_journal
 
 R = TypeVar("R", bound=Record)
 
-MAX_LINE_BYTES = 16 << 20
 MAX_UNPACKED_BYTES = 4 << 30  # of a compressed row file
 READ_BYTES = 1 << 20
 ZSTD_LEVEL = 12

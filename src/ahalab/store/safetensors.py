@@ -7,7 +7,6 @@ https://github.com/huggingface/safetensors#format
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ahalab.errors import InputError
+from ahalab.records.foreign import read_json
 
 MAX_HEADER_BYTES = 1 << 20
+MAX_AXES = 8  # of a tensor; numpy takes 64, and models have up to five
+MAX_TOLD = 200  # characters of a header that an error quotes
 ITEM_BYTES = {
     "F64": 8,
     "F32": 4,
@@ -61,7 +63,7 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= MAX_HEADER_BYTES:
                 raise ValueError(f"a header of {length} bytes")
-            header = json.loads(file.read(length))
+            header = read_json(file.read(length))
         entries = [
             _entry(name, spec, 8 + length)
             for name, spec in header.items()
@@ -88,12 +90,16 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
 def _entry(name: str, spec: dict[str, object], base: int) -> TensorEntry:
     dtype, shape, offsets = spec["dtype"], spec["shape"], spec["data_offsets"]
     if dtype not in ITEM_BYTES or not isinstance(shape, list) or not isinstance(offsets, list):
-        raise ValueError(f"tensor {name} of dtype {dtype}")
+        raise ValueError(f"tensor {name:.{MAX_TOLD}} of dtype {dtype!r:.{MAX_TOLD}}")
     start, end = offsets
     if any(type(n) is not int or n < 0 for n in (*shape, start, end)):
-        raise ValueError(f"tensor {name} of shape {shape} at {offsets}")
+        told = f"shape {shape!r:.{MAX_TOLD}} at {offsets!r:.{MAX_TOLD}}"
+        raise ValueError(f"tensor {name:.{MAX_TOLD}} of {told}")
+    # An axis of 2**70 beside one of 0 takes no byte, and no array can have it.
+    if len(shape) > MAX_AXES or any(n >> 62 for n in shape):
+        raise ValueError(f"tensor {name:.{MAX_TOLD}} of shape {shape!r:.{MAX_TOLD}}")
     if not name.isprintable():  # a line break would let one name stand for two tensors in a digest
-        raise ValueError(f"a tensor named {name!r}")
+        raise ValueError(f"a tensor named {name!r:.{MAX_TOLD}}")
     return TensorEntry(name, str(dtype), tuple(shape), base + start, base + end)
 
 
@@ -132,7 +138,8 @@ def _as_float32(payload: bytes, entry: TensorEntry, path: Path) -> npt.NDArray[n
     match entry.dtype:
         case "F32" | "F16" | "F64":
             kind = {"F32": "<f4", "F16": "<f2", "F64": "<f8"}[entry.dtype]
-            return np.frombuffer(payload, dtype=kind).astype(np.float32)
+            with np.errstate(over="ignore"):  # what float32 can't hold becomes inf, which is refused
+                return np.frombuffer(payload, dtype=kind).astype(np.float32)
         case "BF16":  # the upper half of a float32
             return (np.frombuffer(payload, dtype="<u2").astype(np.uint32) << 16).view(np.float32)
     raise InputError(f"{path}: expected float tensors, found {entry.name} of dtype {entry.dtype}.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.records.foreign import MAX_LINE_BYTES, read_json
 from ahalab.records.terms import Split
 
 NAMES: dict[Split, tuple[str, ...]] = {
@@ -59,7 +59,9 @@ def jsonl_rows(path: Path) -> Iterator[Row]:
             continue
         place = f"{path}:{number}"
         try:
-            row = json.loads(line)
+            if len(line) > MAX_LINE_BYTES:
+                raise ValueError(f"a line of {len(line)} bytes; {MAX_LINE_BYTES} are the most")
+            row = read_json(line)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{place}: expected a JSON object, found: {error}.") from error
         if not isinstance(row, dict):

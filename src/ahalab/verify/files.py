@@ -85,7 +85,7 @@ def _manifest(study: Study) -> Manifest | None:
 def _look_for_gaps(payload: bytes, ledger: Ledger) -> None:
     """Name a field that would let files be left out of the inventory."""
     try:
-        tree = json.loads(payload)
+        tree = json.loads(payload.decode("utf-8"))
     except (ValueError, RecursionError):
         return
     for key in tree if isinstance(tree, dict) else ():
