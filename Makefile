@@ -4,7 +4,7 @@ OUT ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-compat simulate mutations venv check fields organism pictures clean
+.PHONY: run test test-compat simulate mutations fuzz venv check fields organism pictures clean
 
 run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
@@ -35,6 +35,10 @@ simulate: venv
 # Every mutation of evidence, and the check that tells: the tables in docs/evidence.md (some minutes).
 mutations: venv
 	$(BIN)/python -m benchmarks.mutations --write docs/evidence.md
+
+# What reads others' files, ten minutes a target (over an hour); SECONDS=60 for less.
+fuzz: venv
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.fuzz --seconds $(or $(SECONDS),600)
 
 # The field tables of TRL and PEFT, from the versions installed.
 fields: venv

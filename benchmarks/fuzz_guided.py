@@ -40,7 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, payload in enumerate(seeds(name)):
             Path(folder, str(number)).write_bytes(payload)
-        atheris.Setup([sys.argv[0], folder, f"-seed={seed}", "-max_len=65536", "-timeout=120"], once)
+        atheris.Setup([sys.argv[0], folder, f"-seed={seed}", "-max_len=65536"], once)
         atheris.Fuzz()
 
 

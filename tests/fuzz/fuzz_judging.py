@@ -16,10 +16,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fuzz_targets import Target
+
 from ahalab.cli.output import LONGEST_ERROR, one_line
 from ahalab.errors import AhaLabError
 from ahalab.visible import plain
-from fuzz_targets import Target
 
 CPU_SECONDS, WALL_SECONDS = 5.0, 60.0  # of one input, of a few kilobytes
 # What no reader may do: start a program, a connection or code, or write outside its folder.

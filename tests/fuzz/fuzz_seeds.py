@@ -1,4 +1,4 @@
-"""What fuzzing starts from: pieces of results/quickstart, of the studies, and every finding kept."""
+"""What fuzzing starts from: pieces of results/quickstart and studies, and what was found once."""
 
 from __future__ import annotations
 

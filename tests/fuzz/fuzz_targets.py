@@ -194,8 +194,8 @@ def _task(payload: bytes, folder: Path) -> None:
 
 
 _JSON = (b"{", b"}", b"[", b"]", b'"', b":", b",", b"null", b"true", b"NaN", b"1e999", b"-0.0",
-         b"9" * 400, b"[" * 2_000, b"\\ud800", b"\\u0000", b"\n", b"\xff", b"\xe2\x80\xa8")  # fmt: skip
-_SCORED = (b"#### ", b"\\boxed{", b"}", b"<answer>", b"</answer>", b"The answer is ", b"wait", b"**",
+         b"9" * 400, b"[" * 2_000, b"\\ud800", b"\\u0000", b"\n", b"\xff")  # fmt: skip
+_SCORED = (b"#### ", b"\\boxed{", b"}", b"<answer>", b"</answer>", b"The answer is ", b"**",
            b"^{", b"\\frac{1}{2}", b"\\text{", b"$", b"1,000", b"1/0", b"%", b"7//2", b"3.5*2",
            b"(" * 300, b"9" * 400, b"one hundred", "\u0661\u202e\u00d7\u2212".encode())  # fmt: skip
 _YAML = (b"- ", b": ", b"\n  ", b"*a", b"&a ", b"!!python/name:os.system ", b"? ", b"{", b"}", b"[",
@@ -205,7 +205,7 @@ _YAML = (b"- ", b": ", b"\n  ", b"*a", b"&a ", b"!!python/name:os.system ", b"? 
 _ADAPTER = (BREAK, b"raw", b'"r":2', b'"lora_alpha":8', b'"rank_pattern":{"a?a?a?":2}', b'"BF16"',
             b'"F64"', b'"shape":[2,3]', b"[0,1180591620717411303424]", b"18446744073709551616",
             b'"data_offsets":[0,24]', b'"auto_mapping":{}', b'"target_modules":["a",1]',
-            b'"use_rslora":true', b'"__metadata__":{}', b".lora_A.weight", b".lora_B.weight")  # fmt: skip
+            b'"use_rslora":true', b'"__metadata__":{}', b".lora_A.weight")  # fmt: skip
 
 TARGETS = {
     target.name: target

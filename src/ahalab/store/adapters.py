@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from ahalab.errors import InputError
 from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS, read_adapter_config
+from ahalab.store.patterns import FIELDS, Patterns, by_pattern, read_patterns, require_cheap
 from ahalab.store.safetensors import load_float32
 
 FloatArray = npt.NDArray[np.float32]
@@ -30,12 +30,6 @@ COMPARED = (
 _LORA = re.compile(
     r"(?:base_model\.model\.)?(?P<module>.+)\.lora_(?P<side>(?:embedding_)?[AB])(?:\.weight)?"
 )
-# Keys of PEFT's patterns are regular expressions; these could make a match take for ever.
-_COSTLY_KEY = re.compile(r"\)[*+{?]|\\[1-9]|\(\?")
-_MAX_KEY, _MAX_REPEATS, _MAX_BRANCHES = 200, 3, 8
-_MAX_STEPS = 10**9  # of all keys against all modules, at worst; some seconds
-_PATTERNS = ("rank_pattern", "alpha_pattern")
-Patterns = dict[str, list[tuple[re.Pattern[str], Any]]]  # field -> keys with their values, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +78,9 @@ def read_adapter(folder: Path) -> Adapter:
             others.append(name)
         else:
             pairs.setdefault(match["module"], {})[match["side"][-1]] = tensor
-    patterns: Patterns = {field: _patterns(folder, config, field) for field in _PATTERNS}
-    _require_cheap(folder, patterns, pairs)
+    place = folder / ADAPTER_CONFIG
+    patterns: Patterns = {field: read_patterns(place, config, field) for field in FIELDS}
+    require_cheap(place, patterns, pairs)
     modules = tuple(
         _module(folder, config, patterns, (name, pair)) for name, pair in sorted(pairs.items())
     )
@@ -99,7 +94,8 @@ def _is_rank(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[operator]
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
 
 
 def _module(
@@ -119,8 +115,8 @@ def _module(
             f"{path}: expected lora_A (r, in) and lora_B (out, r) for {name}, found {a.shape} and "
             f"{b.shape}."
         )
-    rank = _by_pattern(patterns["rank_pattern"], name) or config["r"]
-    alpha = _by_pattern(patterns["alpha_pattern"], name)
+    rank = by_pattern(patterns["rank_pattern"], name) or config["r"]
+    alpha = by_pattern(patterns["alpha_pattern"], name)
     alpha = config["lora_alpha"] if alpha is None else alpha
     if not _is_rank(rank) or not _is_number(alpha):
         raise InputError(
@@ -136,69 +132,6 @@ def _module(
         )
     scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
     return LoraModule(name, rank, scale, a, b)
-
-
-def _patterns(
-    folder: Path, config: Mapping[str, Any], field: str
-) -> list[tuple[re.Pattern[str], Any]]:
-    """Return what a pattern field asks for, its keys ready to be matched.
-
-    Source:
-        PEFT, `peft.utils.other.get_pattern_key`: `re.match(rf"(.*\\.)?({key})$", module)`.
-    """
-    pattern = config.get(field) or {}
-    if not isinstance(pattern, dict):
-        raise InputError(f"{folder / ADAPTER_CONFIG}: expected {field} to be an object.")
-    found = []
-    for key, value in pattern.items():
-        costly = len(key) > _MAX_KEY or _repeats(key) > _MAX_REPEATS or _COSTLY_KEY.search(key)
-        if costly or key.count("|") > _MAX_BRANCHES:
-            raise InputError(
-                f"{folder / ADAPTER_CONFIG}: expected plain module names in {field}, found "
-                f"{key[:60]!r}. Refused: matching it could take for ever."
-            )
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # `[[` means a set within a set one day
-                found.append((re.compile(rf"(.*\.)?({key})$"), value))
-        except (re.error, OverflowError, RecursionError, Warning) as error:
-            raise InputError(
-                f"{folder / ADAPTER_CONFIG}: expected a pattern in {field}, found {key[:60]!r}: "
-                f"{error}."
-            ) from error
-    return found
-
-
-def _repeats(key: str) -> int:
-    return sum(key.count(sign) for sign in "*+?{")
-
-
-def _require_cheap(folder: Path, patterns: Patterns, modules: Iterable[str]) -> None:
-    """Refuse keys and modules that together could be matched for hours: both are the sender's.
-
-    Counted is the worst case: after each dot, every repeat may end at every character, and every
-    branch may be taken.
-    """
-    keys = [
-        (_repeats(pattern.pattern) - 2, pattern.pattern.count("|"))  # ours are `.*` and `?`
-        for field in patterns.values()
-        for pattern, _ in field
-    ]
-    steps = sum(
-        (name.count(".") + 1) * len(name) ** repeats << branches
-        for name in modules
-        for repeats, branches in keys
-    )
-    if steps > _MAX_STEPS:
-        raise InputError(
-            f"{folder / ADAPTER_CONFIG}: expected patterns and module names that are matched at "
-            f"once, found some that could take {steps:.0e} steps. Refused: shorten them."
-        )
-
-
-def _by_pattern(pattern: list[tuple[re.Pattern[str], Any]], module: str) -> Any:
-    """Return what a pattern field says of a module, or None; the first key that matches wins."""
-    return next((value for key, value in pattern if key.match(module)), None)
 
 
 def unknown_effect(adapter: Adapter) -> str | None:
@@ -248,7 +181,8 @@ def _squared_norm(module: LoraModule) -> float:
         squares = max(0.0, float(((b.T @ b) * (a @ a.T)).sum()))
     else:
         squares = float(np.square(b @ a).sum())
-    return module.scale**2 * squares
+    norm = module.scale * math.sqrt(squares)
+    return norm * norm  # infinite where it is too large; `**` would raise
 
 
 def settings_that_differ(

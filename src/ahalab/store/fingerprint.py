@@ -165,9 +165,9 @@ def tokenizer_settings(folder: Path) -> dict[str, Any]:
     Raises:
         InputError: A file is malformed.
     """
-    config = _read_object(folder / "tokenizer_config.json")
+    config = read_object(folder / "tokenizer_config.json")
     settings = {key: config[key] for key in TOKENIZER_SETTINGS if config.get(key)}
-    listed = _read_object(folder / "tokenizer.json").get("added_tokens") or []
+    listed = read_object(folder / "tokenizer.json").get("added_tokens") or []
     known = {t.get("content") for t in listed if isinstance(t, dict) and t.get("special")}
     added = config.get("added_tokens_decoder")
     described = added.values() if isinstance(added, dict) else ()
@@ -179,7 +179,12 @@ def tokenizer_settings(folder: Path) -> dict[str, Any]:
     return settings
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """Return a model's configuration file; nothing where there is none.
+
+    Raises:
+        InputError: It is no JSON object.
+    """
     if not path.is_file():
         return {}
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import warnings
 from collections.abc import Iterator
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import Any
 
 from ahalab.errors import InputError, MissingError
 from ahalab.records.plan import ModelSpec
+from ahalab.store.fingerprint import read_object
 
 ORGANISM = "organism"
 
@@ -131,16 +131,26 @@ def load_model(spec: ModelSpec, folder: Path) -> Any:
             )
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
-            f"{folder}: expected a model, found: {str(error).splitlines()[0]}"
+            f"{folder}: expected a model, found: {' '.join(str(error).split())[:200]}"
         ) from error
     return model.to(spec.device)
 
 
 def has_experts(folder: Path) -> bool:
-    """Say whether a model routes to experts, so that its routers have a loss of their own."""
+    """Say whether a model routes to experts, so that its routers have a loss of their own.
+
+    Raises:
+        InputError: Its configuration can't be read, or asks for code of its own.
+    """
     from transformers import AutoConfig
 
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder}: expected a model's configuration, found: "
+            f"{' '.join(str(error).split())[:200]}"
+        ) from error
     return hasattr(config.get_text_config(), "output_router_logits")
 
 
@@ -150,14 +160,20 @@ def end_ids_of_folder(folder: Path, tokenizer_end: int | None) -> frozenset[int]
     Args:
         folder: Of the model.
         tokenizer_end: The tokenizer's own end token.
+
+    Raises:
+        InputError: A configuration is malformed.
     """
     listed: Any = None
     for name in ("generation_config.json", "config.json"):
-        path = folder / name
-        if listed is None and path.is_file():
-            listed = json.loads(path.read_bytes()).get("eos_token_id")
+        listed = listed if listed is not None else read_object(folder / name).get("eos_token_id")
     ids = [*(listed if isinstance(listed, list) else [listed]), tokenizer_end]
-    return frozenset(int(i) for i in ids if i is not None)
+    wrong = [i for i in ids if i is not None and type(i) is not int]
+    if wrong:
+        raise InputError(
+            f"{folder}: expected whole numbers in eos_token_id, found {wrong[0]!r:.80}."
+        )
+    return frozenset(i for i in ids if i is not None)
 
 
 def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -18,6 +18,7 @@ from typing import Generic, Self, TypeVar
 
 from ahalab.errors import InputError, PlanError, RecordError
 from ahalab.records.base import Record, decode_row, encode
+from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.journal import (
     JournalAttempt,
     JournalBatch,
@@ -33,7 +34,7 @@ from ahalab.store.durable import (
     write_all,
 )
 from ahalab.store.journal import JournalState, JournalWriter, read_journal
-from ahalab.store.reading import MAX_LINE_BYTES, journal_path, packed, sealed_path, stored_size
+from ahalab.store.reading import journal_path, packed, sealed_path, stored_size
 
 R = TypeVar("R", bound=Record)
 

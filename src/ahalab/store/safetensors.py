@@ -138,7 +138,7 @@ def _as_float32(payload: bytes, entry: TensorEntry, path: Path) -> npt.NDArray[n
     match entry.dtype:
         case "F32" | "F16" | "F64":
             kind = {"F32": "<f4", "F16": "<f2", "F64": "<f8"}[entry.dtype]
-            with np.errstate(over="ignore"):  # what float32 can't hold becomes inf, which is refused
+            with np.errstate(over="ignore"):  # becomes inf, which is refused
                 return np.frombuffer(payload, dtype=kind).astype(np.float32)
         case "BF16":  # the upper half of a float32
             return (np.frombuffer(payload, dtype="<u2").astype(np.uint32) << 16).view(np.float32)

@@ -15,11 +15,12 @@ from ahalab.errors import AhaLabError, RecordError
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Protocol
 from ahalab.records.base import Record, decode_file, decode_row, digest
+from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Split
 from ahalab.store.layout import StudyPaths
-from ahalab.store.reading import MAX_LINE_BYTES, open_rows, sealed_path
+from ahalab.store.reading import open_rows, sealed_path
 from ahalab.tasks.questions import asked_of
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Grader

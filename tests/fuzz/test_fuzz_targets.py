@@ -1,0 +1,140 @@
+"""A little of what `python -m benchmarks.fuzz` does at length, and that it would notice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import fuzz_judging
+import pytest
+from fuzz_inputs import inputs, mutant
+from fuzz_judging import Judge
+from fuzz_seeds import kept, seeds
+from fuzz_targets import TARGETS, Target
+from hypothesis import HealthCheck, given, settings
+
+from ahalab.errors import InputError
+from benchmarks import fuzz
+
+MUTANTS, DRAWN = 150, 40  # of each target
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    made = Judge()
+    for target in TARGETS.values():
+        made.warm(target, seeds(target.name))
+    return made
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_was_found_once_stays_mended_and_the_corpus_is_sound(name: str, judge: Judge) -> None:
+    for payload in [*kept(name), *seeds(name)]:
+        assert judge.judge(TARGETS[name], payload) is None, payload[:200]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_mutations_of_real_files_end_or_are_refused(name: str, judge: Judge) -> None:
+    rng, corpus = random.Random(7), seeds(name)  # noqa: S311
+    for _ in range(MUTANTS):
+        finding = judge.judge(TARGETS[name], mutant(rng, corpus, TARGETS[name].pieces))
+        assert finding is None, finding
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_hypothesis_makes_of_real_files_ends_or_is_refused(name: str, judge: Judge) -> None:
+    @settings(max_examples=DRAWN, derandomize=True, database=None, deadline=None,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(inputs(seeds(name), TARGETS[name].pieces))
+    def once(payload: bytes) -> None:
+        assert judge.judge(TARGETS[name], payload) is None
+
+    once()
+
+
+def crash(payload: bytes, folder: Path) -> None:
+    raise KeyError("x")
+
+
+def hang(payload: bytes, folder: Path) -> None:
+    while True:
+        pass
+
+
+def sleep(payload: bytes, folder: Path) -> None:
+    time.sleep(60)
+
+
+def run_code(payload: bytes, folder: Path) -> None:
+    exec("1")  # noqa: S102
+
+
+def run_program(payload: bytes, folder: Path) -> None:
+    with contextlib.suppress(Exception):  # a reader that hides it
+        subprocess.run(["true"], check=False)
+
+
+def write_elsewhere(payload: bytes, folder: Path) -> None:
+    (folder.parent / "elsewhere").write_bytes(b"")
+
+
+def warn(payload: bytes, folder: Path) -> None:
+    warnings.warn("odd", stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    ("run", "where"),
+    [(crash, "KeyError"), (hang, "TookTooLongError"), (sleep, "TookTooLongError"),
+     (run_code, "ForbiddenError"), (run_program, "ForbiddenError"),
+     (write_elsewhere, "ForbiddenError"), (warn, "UserWarning")],
+)  # fmt: skip
+def test_whatever_no_reader_may_do_is_a_finding(
+    run: Callable[[bytes, Path], None], where: str, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz_judging, "CPU_SECONDS", 0.1)
+    monkeypatch.setattr(fuzz_judging, "WALL_SECONDS", 1.0)
+    finding = judge.judge(Target("planted", run, (b"a",)), b"payload")
+    assert finding is not None
+    assert finding.where.startswith(where)
+    assert finding.payload == b"payload"
+
+
+def test_an_error_of_our_own_is_no_finding(judge: Judge) -> None:
+    def refuse(payload: bytes, folder: Path) -> None:
+        raise InputError(f"{folder}: expected \x1b[31m\n, found {'9' * 9_000}.")
+
+    assert judge.judge(Target("planted", refuse, (b"a",)), b"") is None
+
+
+def test_the_runner_keeps_findings_as_files_and_ends_with_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(payload: bytes, folder: Path) -> None:
+        assert b"NaN" not in payload
+
+    monkeypatch.setitem(fuzz.TARGETS, "task", Target("task", fault, TARGETS["task"].pieces))
+    arguments = ["--seconds", "1", "--target", "task", "--keep", str(tmp_path)]
+    assert fuzz.main(arguments) == 1
+    figures = json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1])
+    assert figures["targets"]["task"]["findings"] == 1
+    assert figures["targets"]["task"]["hypothesis"] > 10
+    assert figures["targets"]["task"]["mutations"] > 10
+    (file,) = tmp_path.iterdir()
+    assert b"NaN" in file.read_bytes()
+    assert len(file.read_bytes()) <= 20  # hypothesis, or luck, made it small
+
+
+def test_atheris_runs_a_target_where_it_is_installed() -> None:
+    pytest.importorskip("atheris")
+    command = [sys.executable, "-m", "benchmarks.fuzz_guided", "task", "1", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    told = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
+    assert told["executions"] > 10
+    assert told["findings"] == []
