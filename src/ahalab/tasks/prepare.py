@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from jinja2 import TemplateError
 from msgspec import UNSET
 
 from ahalab.errors import InputError
@@ -84,7 +86,8 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
 
     Raises:
         InputError: See `select_questions`; or every prompt is longer than the plan allows, or
-            more evaluation questions share words with the training than it allows.
+            more evaluation questions share words with the training than it allows; or the model's
+            chat template does not take the messages, or does not come to an end.
     """
     drawn, available = select_questions(plan, pilot)
     tokenizer = load_tokenizer(model)
@@ -94,7 +97,7 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     for split in drawn:
         prompts = []
         for position, question in enumerate(drawn[split]):
-            ids = render(tokenizer, plan.task, question.question)
+            ids = _rendered(tokenizer, plan, question.question, model)
             if limit is not None and len(ids) > limit:
                 reason = f"{len(ids)} tokens, more than max_prompt_tokens={limit}"
                 dropped.append(Dropped(split=split, source=question.source, reason=reason))
@@ -116,6 +119,17 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
         overlap=overlap,
     )
     return DrawnPrompts(kept, selection)
+
+
+def _rendered(tokenizer: Any, plan: Plan, question: str, model: Path) -> tuple[int, ...]:
+    try:
+        return render(tokenizer, plan.task, question)
+    except TemplateError as error:
+        raise InputError(
+            f"{model}: expected a chat template that takes the task's messages, found: "
+            f"{' '.join(str(error).split())[:200]}. Use an instruction model; drop task.system if "
+            "its template takes no system message."
+        ) from error
 
 
 def _check_shared_words(plan: Plan, overlap: Overlap) -> None:
