@@ -129,7 +129,7 @@ def test_what_reflecting_causes_stands_in_the_report_and_is_bound(tmp_path: Path
     found = decode_file(paths.reflection.read_bytes(), Reflection, "reflection")
     page = paths.report.read_text(encoding="utf-8")
     sentence = next(e for e in found.causal[0].effects if e.metric == found.primary).sentence
-    assert f">{escape(sentence)}</p>" in page
+    assert f">{escape(sentence)}</li>" in page
     assert "What reflecting causes" in page
     assert report_bind(root).failures == ()
     told = re.sub(r"(causal/0/effects/\d/sentence\">)[^<]*<", r"\g<1>It causes everything.<", page)

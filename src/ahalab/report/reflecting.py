@@ -19,10 +19,10 @@ class Told:
     field: str
 
 
-def reflection_sentences(found: Reflection | None) -> tuple[Told, ...]:
-    """Return what was found of each arm, then of each side, by the primary reading."""
+def reflection_sentences(found: Reflection | None) -> tuple[tuple[Told, ...], tuple[Told, ...]]:
+    """Return what was found of each arm, and of each side, by the primary reading."""
     if found is None:
-        return ()
+        return (), ()
     arms = [
         Told(arm.sentence, f"arms/{at}/sentence")
         for at, arm in enumerate(found.arms)
@@ -34,7 +34,7 @@ def reflection_sentences(found: Reflection | None) -> tuple[Told, ...]:
         for which, effect in enumerate(side.effects)
         if effect.metric == found.primary
     ]
-    return (*arms, *sides)
+    return tuple(arms), tuple(sides)
 
 
 def reflection_table(found: Reflection | None) -> Table | None:
