@@ -107,7 +107,9 @@ def test_a_later_process_of_the_same_number_is_not_the_owner(viewed: Viewed) -> 
     assert run(viewed, last_commit(viewed, 60)).status == "stopped"
 
 
-@pytest.mark.parametrize("told", ["", "{", '{"pid": "x", "since": 3}', "[]", '{"pid": -1}'])
+@pytest.mark.parametrize(
+    "told", ["", "{", '{"pid": "x", "since": 3}', "[]", '{"pid": -1, "since": "2026-01-01"}']
+)
 def test_a_lock_that_cannot_be_read_owns_nothing(viewed: Viewed, told: str) -> None:
     lock(viewed).write_text(told)
     assert run(viewed, last_commit(viewed, 60)).status == "stopped"
