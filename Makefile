@@ -4,7 +4,7 @@ OUT ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-compat simulate venv check fields organism clean
+.PHONY: run test test-compat simulate mutations venv check fields organism clean
 
 run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
@@ -31,6 +31,10 @@ check: venv
 # Studies without a true effect, by the thousand: the tables in docs/statistics.md (some minutes).
 simulate: venv
 	$(BIN)/python -m benchmarks.simulate --write docs/statistics.md
+
+# Every mutation of evidence, and the check that tells: the tables in docs/evidence.md (some minutes).
+mutations: venv
+	$(BIN)/python -m benchmarks.mutations --write docs/evidence.md
 
 # The field tables of TRL and PEFT, from the versions installed.
 fields: venv

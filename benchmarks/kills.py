@@ -57,7 +57,7 @@ class Stage:
     trained: bool = True  # it begins with a trained study
 
 
-TRAIN = ("train", "study.yaml", "--out", "results", "--arm", "historical", "--seed", "1")
+TRAIN = ("train", "study.yaml", "--out", "results", "--arm", "historical", "--seed", "1", "--quiet")
 TRAINING = Stage(
     "",
     TRAIN,
@@ -80,9 +80,9 @@ ANSWERS = tuple(
 )
 STAGES = {
     "train": TRAINING,
-    "greedy": Stage("", ("evaluate", STUDY, *CELLS), ANSWERS),
+    "greedy": Stage("", ("evaluate", STUDY, *CELLS, "--quiet"), ANSWERS),
     "sampled": Stage(
-        ", temperature: 0.8, samples: 2, seed: 5", ("evaluate", STUDY, *CELLS), ANSWERS
+        ", temperature: 0.8, samples: 2, seed: 5", ("evaluate", STUDY, *CELLS, "--quiet"), ANSWERS
     ),
 }
 
@@ -130,7 +130,9 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def start(folder: Path, arguments: tuple[str, ...], faults: Faults | None = None) -> int:
+def start(
+    folder: Path, arguments: tuple[str, ...], faults: Faults | None = None, log: Path | None = None
+) -> int:
     """Start our command in a fork; return its process id."""
     pid = os.fork()
     if pid:
@@ -139,11 +141,11 @@ def start(folder: Path, arguments: tuple[str, ...], faults: Faults | None = None
     try:
         from ahalab.cli import main
 
-        log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+        said = os.open(log or folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
         os.chdir(folder)
-        sys.argv = ["ahalab", *arguments, "--quiet"]
+        sys.argv = ["ahalab", *arguments]
         if faults is not None:
             faults.install()
         code = main()

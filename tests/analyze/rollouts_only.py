@@ -7,11 +7,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "verify"))
 
-from study_builder import PLAN, write_prompts, write_run
-
 from ahalab.plan.cells import training_cells
 from ahalab.plan.load import dump_plan, parse_plan
 from ahalab.store.layout import StudyPaths
+from study_builder import PLAN, write_prompts, write_run
 
 
 def write_trained(root: Path, plan_text: str = PLAN, unfinished: tuple[str, ...] = ()) -> Path:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import agreement, comparison, scoring, viewer
+from benchmarks import agreement, comparison, damage, scoring, tampering, viewer
 
 
 def _figures(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -66,6 +68,29 @@ def test_the_comparison_benchmark_ends_with_its_figures_on_small_sides(
     shapes = [(c["questions"], c["samples"]) for c in figures["comparisons"]]
     assert shapes == [(60, 1), (60, 8), (400, 1), (60, 8)]
     assert all(c["cpu_ms"] > 0 and c["best_ms"] <= c["median_ms"] for c in figures["comparisons"])
+
+
+def test_the_damage_benchmark_counts_every_kind_of_row_file_and_finds_no_wrong_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", os.fsync)  # the benchmark replaces it
+    quickstart = Path(__file__).parents[2] / "results/quickstart"
+    assert damage.main([str(quickstart), "--every", "1500", "--sectors", "1"]) == 0
+    figures = _figures(capsys)
+    assert (figures["files"], figures["wrong"]) == (5, 0)
+    for end in ("rows lost: refused", "torn: resumed", "journal cut: resumed"):
+        assert figures["ends"][end] > 0
+
+
+def test_the_tampering_benchmark_tells_in_every_column_what_was_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert tampering.main(["--only", "14"]) == 0
+    out = capsys.readouterr().out
+    figures: dict[str, Any] = json.loads(out.rstrip("\n").split("\n")[-1])
+    assert figures["sound_flagged"] is False
+    assert (figures["root_held"], figures["without"], figures["owner_reseals"]) == (1, 1, 1)
+    assert "regrade arms/correctness/seed-1/answers.jsonl:" in out
 
 
 def test_the_viewer_benchmark_ends_with_its_figures_on_a_small_study(

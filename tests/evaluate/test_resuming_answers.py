@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.tasks.generation import Completion, batches
 from lab import SAMPLED, batches_in, environment, plan_of
+from small_disk import Disk
 
 PLAN = plan_of(SAMPLED)
 PROMPTS = [
@@ -302,3 +304,22 @@ def test_a_side_that_was_sealed_before_the_kill_is_left_alone(tmp_path: Path) ->
     assert answers_finished(sets[1])
     assert [sets[n].target.answers.stat().st_mtime_ns for n in (0, 2)] == before
     assert rows(sets[0]) == first
+
+
+def test_a_disk_that_fills_up_at_any_write_is_one_line_and_the_answers_resume_to_the_byte(
+    whole: AnswerSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    expected = whole.target.answers.read_bytes()
+    total = sum(p.stat().st_size for p in whole.target.answers.parent.iterdir())
+    refused = 0
+    for room in range(0, total, 97):
+        answers = answer_set(tmp_path / str(room))
+        with monkeypatch.context() as full:
+            full.setattr(os, "write", Disk(room, piece=1000))
+            with pytest.raises(InputError, match="No space left on device") as caught:
+                write(answers)
+        refused += "\n" not in str(caught.value)
+        write(answers)
+        assert answers.target.answers.read_bytes() == expected
+    assert refused == len(range(0, total, 97)) > 50

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ahalab.errors import LockedError
+from ahalab.errors import InputError, LockedError
 from ahalab.pipeline import workers
 from ahalab.pipeline.run import _training_job
 from ahalab.pipeline.workers import Job, JobError, run_jobs
@@ -129,6 +129,28 @@ def test_a_job_that_says_nothing_still_has_a_message(line: None, tmp_path: Path)
     with pytest.raises(JobError, match="quiet: it left no message") as caught:
         run_jobs([job(tmp_path, "quiet", "raise SystemExit(4)")], 1, lambda: None)
     assert caught.value.exit_code == 4
+
+
+def test_what_an_earlier_attempt_said_is_not_told_again(line: None, tmp_path: Path) -> None:
+    before = job(tmp_path, "quiet", "").log
+    before.parent.mkdir()
+    before.write_text("ahalab: something of yesterday\n")
+    with pytest.raises(JobError, match="quiet: it left no message"):
+        run_jobs([job(tmp_path, "quiet", "raise SystemExit(4)")], 1, lambda: None)
+
+
+@pytest.mark.parametrize("said", ["", "ahalab: /disk/rows: expec"])
+def test_a_job_whose_message_the_full_disk_swallowed_ends_with_that(
+    line: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    def full(folder: Path) -> None:
+        raise InputError(f"{folder}: expected to write, found: No space left on device.")
+
+    monkeypatch.setattr(workers, "require_room", full)
+    program = f"sys.stderr.write({said!r}); raise SystemExit(1)"
+    with pytest.raises(JobError, match=r"^quiet: .*logs: .*No space left on device") as caught:
+        run_jobs([job(tmp_path, "quiet", program)], 1, lambda: None)
+    assert caught.value.exit_code == 2
 
 
 def test_a_job_killed_by_the_system_is_resumable(line: None, tmp_path: Path) -> None:

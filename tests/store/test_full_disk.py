@@ -1,31 +1,24 @@
 import errno
+import fcntl
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ahalab.errors import InputError
 from ahalab.records.base import encode
 from ahalab.records.step import Timing
-from ahalab.store.durable import replace_file, write_all
+from ahalab.store.durable import PROBE_BYTES, make_folder, replace_file, require_room, write_all
+from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter
+from small_disk import Disk
 
 Batch = Callable[[int], list[Timing]]
-
-
-class Disk:
-    """Stands in for os.write: takes `room` bytes, in short counts, then says ENOSPC."""
-
-    def __init__(self, room: int, piece: int) -> None:
-        self.room, self.piece, self.write = room, piece, os.write
-
-    def __call__(self, descriptor: int, payload: bytes | memoryview) -> int:
-        if self.room <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written = self.write(descriptor, bytes(payload)[: min(self.room, self.piece)])
-        self.room -= written
-        return written
 
 
 def expected(batch: Batch, numbers: range) -> bytes:
@@ -127,6 +120,7 @@ def test_a_small_file_is_the_old_or_the_new_one_when_the_disk_is_full(
         with pytest.raises(InputError, match="No space left on device"):
             replace_file(path, b"new content")
     assert path.read_bytes() == b"old"
+    assert [p.name for p in path.parent.iterdir()] == [path.name]  # nothing half-written is left
     replace_file(path, b"new content")
     assert path.read_bytes() == b"new content"
     assert [p.name for p in path.parent.iterdir()] == [path.name]
@@ -135,7 +129,145 @@ def test_a_small_file_is_the_old_or_the_new_one_when_the_disk_is_full(
 def test_a_folder_that_cannot_be_made_is_one_line(row_file: RowFile) -> None:
     blocked = row_file.path.parent
     blocked.write_bytes(b"a file where a folder should be")
-    with pytest.raises(InputError, match="expected a writable folder") as caught:
-        replace_file(blocked / "run.json", b"")
-    assert "\n" not in str(caught.value)
+    for attempt in (
+        lambda: replace_file(blocked / "run.json", b""),
+        lambda: RowWriter[Timing](row_file),
+        lambda: WriterLock(blocked / "locks" / "run.lock").__enter__(),
+    ):
+        with pytest.raises(InputError, match="expected a writable folder") as caught:
+            attempt()
+        assert "\n" not in str(caught.value)
     assert not journal_path(row_file.path).exists()
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
+def test_a_writer_that_cannot_begin_leaves_no_file_open(
+    row_file: RowFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_descriptors()
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", Disk(room=9, piece=9))
+        for _ in range(3):
+            with pytest.raises(InputError, match="No space left"):
+                RowWriter[Timing](row_file)
+    assert open_descriptors() == before
+
+
+def test_every_new_folder_is_flushed_into_the_one_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed = []
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    make_folder(tmp_path / "a" / "b")
+    assert flushed == [tmp_path, tmp_path / "a"]
+    make_folder(tmp_path / "a" / "b")
+    assert len(flushed) == 2
+
+
+def test_committed_bytes_are_read_from_the_disk_and_not_from_the_cache_when_a_file_is_reopened(
+    row_file: RowFile, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RowWriter[Timing](row_file) as writer:
+        writer.append(batch(0))
+    dropped = []
+
+    def fadvise(descriptor: int, start: int, length: int, advice: int) -> None:
+        dropped.append((Path(f"/proc/self/fd/{descriptor}").readlink(), start, length, advice))
+
+    monkeypatch.setattr(os, "posix_fadvise", fadvise)
+    with RowWriter[Timing](row_file):
+        pass
+    whole = (0, 0, os.POSIX_FADV_DONTNEED)
+    assert dropped == [(row_file.path, *whole), (journal_path(row_file.path), *whole)]
+
+
+def test_a_lock_on_a_full_disk_or_one_without_locks_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(number: int) -> Callable[..., int]:
+        def refuse(*_: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+        return refuse
+
+    path = tmp_path / "run.lock"
+    for target, name, number in (
+        (os, "pwrite", errno.ENOSPC),
+        (fcntl, "flock", errno.ENOLCK),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(target, name, refusing(number))
+            with pytest.raises(InputError, match=os.strerror(number)) as caught, WriterLock(path):
+                pass
+        assert "\n" not in str(caught.value)
+    with WriterLock(path):  # and it was let go
+        pass
+
+
+def test_a_disk_is_asked_for_room_and_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_room(tmp_path)
+    monkeypatch.setattr(os, "write", Disk(room=PROBE_BYTES - 1, piece=1 << 20))
+    with pytest.raises(InputError, match=rf"^{tmp_path}: .*No space left on device"):
+        require_room(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# A real file system of 1 MB, in a mount namespace of its own: filled by batches until it refuses,
+# enlarged, and resumed.
+SMALL_DISK = """
+import subprocess, sys
+from pathlib import Path
+from ahalab.errors import InputError
+from ahalab.records.step import Timing
+from ahalab.store.reading import read_rows
+from ahalab.store.rows import RowFile, RowWriter
+disk, batches = Path(sys.argv[1]), int(sys.argv[2])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+file = RowFile(disk / "s" / "rows.jsonl", "timing/1", "plan", "run", disk / "broken")
+def rows(n):
+    return [Timing(step=n, seconds=n / 4, utc="x" * (n * 37 % 4000)) for _ in range(n % 4)]
+def go_on():
+    with RowWriter[Timing](file) as writer:
+        for n in range(len(writer.state.batches), batches):
+            writer.append(rows(n))
+        writer.seal()
+refused = 0
+for _ in range(2):  # as it is, full, the second time
+    try:
+        go_on()
+    except InputError as error:
+        assert "No space left on device" in str(error) and "\\n" not in str(error), error
+        refused += 1
+assert refused == 2, refused
+subprocess.run(["mount", "-o", "remount,size=64m", "tmpfs", disk], check=True)
+go_on()
+expected = [row for n in range(batches) for row in rows(n)]
+assert [row for _, row in read_rows(file.path, Timing)] == expected
+print("whole")
+"""
+UNSHARE = ["unshare", "--mount", "--map-root-user"]
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="mounting a small file system needs root or user namespaces; it is simulated above",
+)
+def test_a_real_file_system_of_one_megabyte_refuses_and_resumes_when_it_is_enlarged(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [*UNSHARE, sys.executable, "-c", SMALL_DISK, tmp_path, "600"],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout == "whole\n", done.stderr

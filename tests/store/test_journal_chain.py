@@ -129,3 +129,30 @@ def test_a_second_head_a_missing_head_and_a_line_after_the_seal_are_refused(jour
     assert refused(journal, chained(lines[1:])).startswith("1: expected one head, first")
     late = refused(journal, chained([*lines, lines[1]]))
     assert late.startswith("10: expected nothing after the seal, found a attempt line")
+
+
+def test_rows_cut_on_a_resume_are_compared_with_those_generated_again(
+    row_file: RowFile, batch: Batch
+) -> None:
+    with RowWriter[Timing](row_file) as writer:
+        for number in range(4):
+            writer.append(batch(number))
+        writer.cut(1)
+        assert set(writer.state.taken_back) == {1, 2, 3}
+        writer.append(batch(1))
+        writer.append(batch(5))  # other rows than the first time
+    path = journal_path(row_file.path)
+    state = read_journal(path)  # the comparison is made from the file alone
+    assert (state.changed, set(state.taken_back)) == ([2], {3})
+    with RowWriter[Timing](row_file) as writer:
+        writer.append(batch(3))
+        assert (writer.state.changed, writer.state.taken_back) == ([2], {})
+        writer.cut(2)
+        writer.append(batch(5))  # as it was before this cut
+        writer.append(batch(0))
+        assert writer.state.changed == [2, 3]
+
+
+def test_rows_that_were_never_cut_are_compared_with_nothing(journal: Path) -> None:
+    state = read_journal(journal)
+    assert (state.changed, set(state.taken_back)) == ([], {3})  # batch 3 did not come again

@@ -1,6 +1,9 @@
 """Real processes and real SIGKILLs: what is committed stays, what is not runs again."""
 
+import fcntl
+import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -101,6 +104,32 @@ def test_a_second_process_is_refused_and_the_owner_is_named(tmp_path: Path) -> N
         assert "\n" not in str(caught.value)
     finally:
         kill(owner)
+
+
+def test_a_lock_file_replaced_between_opening_and_locking_is_not_taken_for_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.lock"
+    path.touch()
+    taken, flock = [], fcntl.flock
+
+    def replacing(descriptor: int, how: int) -> None:
+        flock(descriptor, how)
+        if not taken:  # another process removes the file, and a third makes it anew
+            path.rename(tmp_path / "old.lock")
+            path.touch()
+        taken.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(fcntl, "flock", replacing)
+    with WriterLock(path):
+        assert taken[0] == (tmp_path / "old.lock").stat().st_ino
+        assert taken[1:] == [path.stat().st_ino]
+        assert f'"pid": {os.getpid()}' in path.read_text()
+
+
+def test_a_lock_names_the_machine_too(tmp_path: Path) -> None:
+    with WriterLock(tmp_path / "run.lock"):
+        assert json.loads((tmp_path / "run.lock").read_text())["host"] == platform.node()
 
 
 def test_a_killed_owner_leaves_a_lock_that_is_taken_over(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from study_builder import build
 from template_builder import add_templates
 

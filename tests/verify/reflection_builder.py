@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
-from study_builder import END, LIMIT, TOKENIZER, finish, seeded
 
 from ahalab.evaluate.backends import Opening, Side
 from ahalab.evaluate.reflection import ReflectionCheck
@@ -22,6 +21,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.tasks.generation import Completion, completion_of
 from ahalab.tasks.prepare import read_prompts
+from study_builder import END, LIMIT, TOKENIZER, finish, seeded
 
 AGAIN = ("Hmm, no.", "Actually, no.", "Oops.", "Aha.", "Recheck.", "Hold on.", "On second thought.",
          "That is wrong.", "I made a mistake.", "Double check.", "Reconsider.")  # fmt: skip

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_replay import put_rows, read_protocol, target_of
 from msgspec.structs import replace
-from tampering import edit_json, reseal
 
 from ahalab.analyze.compare import analyze
 from ahalab.plan.cells import find_cell
@@ -23,6 +21,8 @@ from ahalab.store.manifest import write_manifest
 from ahalab.store.reading import read_rows
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
+from foreign_replay import put_rows, read_protocol, target_of
+from tampering import edit_json, reseal
 
 RUN = "arms/historical/seed-1"
 COMPARISON = "analysis/comparison.json"

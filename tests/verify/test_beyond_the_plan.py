@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mutation_kinds import RUN, copy_set
-from tampering import edit_json, rebuild, reseal
 
 from ahalab.plan.load import load_plan
 from ahalab.store.layout import StudyPaths
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
+from mutations.kinds import RUN, copy_set
+from tampering import edit_json, rebuild, reseal
 
 COMPARISON = "analysis/comparison.json"
 

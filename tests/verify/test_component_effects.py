@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mutation_kinds import record
-from study_builder import PLAN, build
-from tampering import read_lines, reseal
 
 from ahalab.statistics.seeds import arm_against_control
 from ahalab.verify.study import verify_study
+from mutations.kinds import record
+from study_builder import PLAN, build
+from tampering import read_lines, reseal
 
 FILE = "analysis/ablation.json"
 ARMS = PLAN.replace(

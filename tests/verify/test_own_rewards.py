@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tampering import Row, edit_rows, mend_journal, reseal
 
 from ahalab.analyze.candidates import drafts_of_plan
 from ahalab.analyze.counterfactual import Asked, counterfactual
@@ -20,6 +19,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
 from lab import PLAN, WarmLab, rollouts_of
+from tampering import Row, edit_rows, mend_journal, reseal
 
 pytestmark = pytest.mark.train
 

@@ -9,16 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_replay import (
-    ELSEWHERE,
-    RIGHT,
-    STATED,
-    WRONG,
-    each_of,
-    first_with,
-    replay_elsewhere,
-)
-from tampering import edit_json, edit_row, read_lines, reseal
 
 from ahalab.records.base import decode_file
 from ahalab.records.replay import ChangedVerdict, Replay, ReplayDifference, ReplayedAnswers
@@ -29,6 +19,16 @@ from ahalab.verify.matrices import Outcomes, line_up
 from ahalab.verify.reading import Study
 from ahalab.verify.replay import check_replay
 from ahalab.verify.study import verify_study
+from foreign_replay import (
+    ELSEWHERE,
+    RIGHT,
+    STATED,
+    WRONG,
+    each_of,
+    first_with,
+    replay_elsewhere,
+)
+from tampering import edit_json, edit_row, read_lines, reseal
 
 RUN = "arms/historical/seed-1"
 RECORD = "analysis/replay.json"

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_builder import build
-from tampering import edit_json, edit_row, edit_rows, reseal
 
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file
@@ -22,6 +20,8 @@ from ahalab.store.reading import journal_path, read_rows, sealed_path
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
 from lab import environment
+from study_builder import build
+from tampering import edit_json, edit_row, edit_rows, reseal
 
 OTHER = Path(__file__).with_name("another_scorer.py")
 NEW = "99"

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from study_builder import build
-from tampering import edit_row, reseal
-from template_builder import add_templates
 from test_rescored_answers import KEPT, NEW, SMALL, other
 
 from ahalab.records.answer import Answer
 from ahalab.store.reading import read_rows, sealed_path
 from ahalab.verify.study import verify_study
+from study_builder import build
+from tampering import edit_row, reseal
+from template_builder import add_templates
 
 ROWS = "templates/plan/answers"
 

@@ -8,13 +8,13 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from mutation_kinds import COMPARISON, record
-from study_builder import PLAN, build
-from tampering import read_lines, reseal
 
 from ahalab.errors import PlanError
 from ahalab.plan.load import parse_plan
 from ahalab.verify.study import verify_study
+from mutations.kinds import COMPARISON, record
+from study_builder import PLAN, build
+from tampering import read_lines, reseal
 
 SAMPLED = PLAN.replace(
     "floor_batch_size: 6,", "floor_batch_size: 6, temperature: 0.8, samples: 3, cells_per_batch: 2,"

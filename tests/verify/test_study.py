@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tampering import Row, edit_json, edit_row, edit_rows, read_lines, rebuild, reseal
 
 from ahalab.errors import InputError
 from ahalab.scoring.answers import SCORER_VERSION
@@ -17,8 +16,10 @@ from ahalab.store.safetensors import tensor_entries
 from ahalab.verify import answers, base, completions, rollouts, validation
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
 from ahalab.verify.study import verify_study
+from tampering import Row, edit_json, edit_row, edit_rows, read_lines, rebuild, reseal
 
-NEVER_CHECKED = {"root.anchor", "plan.anchor", "origin.generation", "origin.runs"}
+SIGNATURE = {"sig.missing", "sig.payload", "sig.namespace", "sig.key"}  # none was asked for
+NEVER_CHECKED = {"root.anchor", "plan.anchor", *SIGNATURE, "origin.generation", "origin.runs"}
 RUN = "arms/historical/seed-1"
 
 

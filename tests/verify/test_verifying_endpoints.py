@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mutation_kinds import ANSWERS, BASE, COMPARISON, Tamper, record, row
-from study_builder import PLAN, build
-from tampering import edit_row, read_lines, reseal
 
 from ahalab.records.base import decode_file
 from ahalab.records.comparison import Comparison
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
+from mutations.kinds import ANSWERS, BASE, COMPARISON, Tamper, record, row
+from study_builder import PLAN, build
+from tampering import edit_row, read_lines, reseal
 
 ENDPOINT = {"url": "http://localhost:8000/v1", "base": "base", "adapter": "{arm}-{seed}"}
 TEXT = PLAN.replace("replay: true}", f"backend: openai, endpoint: {json.dumps(ENDPOINT)}}}")

@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutation_kinds import Mutation, record, remove, rows, swap
 from reflection_builder import InventedCheck, add_continuations
-from study_builder import build
-from tampering import Row, edit_json, edit_row, mend_journals, read_lines, rebuild, reseal
 
 from ahalab.cli.reflection_table import print_reflection
 from ahalab.plan.cells import BASE
@@ -44,6 +41,9 @@ from ahalab.verify.reflection import Cuts, check_continuations
 from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.study import verify_study
 from lab import environment
+from mutations.kinds import Mutation, record, remove, rows, swap
+from study_builder import build
+from tampering import Row, edit_json, edit_row, mend_journals, read_lines, rebuild, reseal
 
 PLAN = """
 name: synthetic

@@ -6,13 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
-from mutation_kinds import record
+from ahalab.verify.checks import Check
+from ahalab.verify.study import verify_study
+from mutations.kinds import record
 from study_builder import PLAN, build
 from tampering import read_lines, rebuild, reseal
 from template_builder import add_templates
-
-from ahalab.verify.checks import Check
-from ahalab.verify.study import verify_study
 
 FORMAT = "templates/format"
 

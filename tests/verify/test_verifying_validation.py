@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mutation_kinds import RUN
-from study_builder import PLAN, build
-from tampering import edit_rows, reseal
-
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
+from mutations.kinds import RUN
+from study_builder import PLAN, build
+from tampering import edit_rows, reseal
 
 
 def failures(root: Path) -> dict[str, list[tuple[str, str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
 
@@ -51,5 +52,10 @@ def _tell(error: AhaLabError) -> int:
     from ahalab.cli.output import harmless
 
     told = harmless(str(error)).replace("\n", " ")  # a message may quote what a model wrote
-    sys.stderr.write(f"ahalab: {told}\n")
+    try:
+        sys.stderr.write(f"ahalab: {told}\n")
+        sys.stderr.flush()
+    except OSError:  # a log on a full disk: the exit code still says it
+        with contextlib.suppress(OSError):
+            sys.stderr.close()
     return error.exit_code

@@ -1,17 +1,60 @@
-"""`ahalab verify`: recheck a study from its files alone."""
+"""`ahalab sign` and `ahalab verify`: evidence handed on, and rechecked from its files alone."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ahalab.cli.options import Format, FormatOption
 
+if TYPE_CHECKING:
+    from ahalab.store.ssh import Signers
+
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 EXIT = {"PASSED": 0, "FAILED": 1, "INCOMPLETE": 4}
+
+
+def sign(
+    study: Annotated[Path, typer.Argument(help="A sealed results folder.", metavar="DIR")],
+    key: Annotated[
+        Path,
+        typer.Option(
+            help="Your SSH key, as ~/.ssh/id_ed25519; the .pub file of one that an agent holds."
+        ),
+    ],
+    output: FormatOption = Format.text,
+) -> None:
+    """Sign a sealed study with your SSH key."""
+    import json
+
+    from ahalab.cli.output import harmless, say
+    from ahalab.errors import InputError
+    from ahalab.pipeline.signing import sign_study
+    from ahalab.records.base import to_plain
+    from ahalab.store.layout import StudyPaths
+
+    if not study.is_dir():
+        raise InputError(f"{study}: expected the results folder of a study, found none.")
+    paths = StudyPaths(study)
+    signed = sign_study(paths, key.expanduser())
+    if output is Format.json:
+        typer.echo(json.dumps({"key": signed.key, **to_plain(signed.statement)}))
+        return
+    statement = signed.statement
+    lines = [
+        f"study        {statement.study}",
+        f"plan         {statement.plan_digest}",
+        f"root         {statement.root}",
+        f"signed by    {signed.key}",
+    ]
+    typer.echo(harmless("\n".join(lines)))
+    say(
+        f"Signed {paths.statement}. Whoever has your public key checks it: "
+        f"ahalab verify {study} --allowed-signers FILE --identity WHO"
+    )
 
 
 def verify(
@@ -21,6 +64,13 @@ def verify(
     ] = None,
     plan: Annotated[
         str | None, typer.Option(help="Plan digest published before the first step.")
+    ] = None,
+    allowed_signers: Annotated[
+        Path | None,
+        typer.Option(help="Whose keys you accept (as git's allowed signers); needs --identity."),
+    ] = None,
+    identity: Annotated[
+        str | None, typer.Option(help="Who must have signed, as that file names them.")
     ] = None,
     trust_rewards: Annotated[
         bool,
@@ -39,13 +89,15 @@ def verify(
         if digest is not None and not DIGEST.fullmatch(digest):
             raise InputError(
                 f"{option}: expected sha256: and 64 hex digits, found {digest[:80]!r}. The "
-                "manifest holds the root, `ahalab plan` prints the plan's digest."
+                "manifest holds the root, `ahalab freeze` prints the plan's digest."
             )
+    signers = _signers(allowed_signers, identity)
     text = output is Format.text
     verification = verify_study(
         study,
         expected_root=root,
         expected_plan=plan,
+        signers=signers,
         trust_rewards=trust_rewards,
         on_check=print_check if text else None,
     )
@@ -54,3 +106,30 @@ def verify(
     else:
         typer.echo(verification.to_json())
     raise typer.Exit(EXIT[verification.result])
+
+
+def _signers(allowed: Path | None, identity: str | None) -> Signers | None:
+    """Return whose signature is required, before anything is checked.
+
+    Raises:
+        InputError: One of the two is missing, or the file is not there.
+        MissingError: There is no ssh-keygen.
+    """
+    from ahalab.errors import InputError
+    from ahalab.store.ssh import Signers, require_ssh_keygen
+
+    if allowed is None and identity is None:
+        return None
+    if allowed is None or not identity:
+        raise InputError(
+            "--allowed-signers and --identity: expected both, found one. The first is a file of "
+            "lines `WHO KEYTYPE KEY`, the second the WHO that must have signed."
+        )
+    allowed = allowed.expanduser()
+    if not allowed.is_file():
+        raise InputError(
+            f"{allowed}: expected a file of allowed signers, found none. A line of it is "
+            "`WHO KEYTYPE KEY`, as `me@example.org ssh-ed25519 AAAA...`."
+        )
+    require_ssh_keygen()
+    return Signers(allowed, identity)

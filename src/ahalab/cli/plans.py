@@ -1,4 +1,4 @@
-"""`ahalab init` and `ahalab plan`: a plan to start from, and what a plan will run."""
+"""`ahalab init`, `plan` and `freeze`: a plan to start from, what it will run, what pins it."""
 
 from __future__ import annotations
 
@@ -55,3 +55,32 @@ def plan(
         typer.echo(json.dumps({"digest": digest(resolved), "plan": to_plain(resolved)}))
     else:
         typer.echo(harmless(describe(resolved, paths.root)))
+
+
+def freeze(
+    study: StudyArgument, out: OutOption = RESULTS, output: FormatOption = Format.text
+) -> None:
+    """Print the digests to publish before the first step.
+
+    Writes nothing. The plan's digest depends on the plan and on the code of its own rewards alone,
+    not on this machine: it is what `ahalab run` freezes, and what `ahalab verify --plan` compares.
+    """
+    import json
+
+    from ahalab.cli.output import harmless, say
+    from ahalab.pipeline.study import open_study
+    from ahalab.records.base import digest
+
+    resolved, paths = open_study(study, out)
+    pinned = digest(resolved)
+    if output is Format.json:
+        digests = {"study": resolved.name, "plan_digest": pinned, "rewards": resolved.rewards}
+        typer.echo(json.dumps(digests))
+        return
+    lines = [f"study   {resolved.name}", f"plan    {pinned}"]
+    lines += [f"reward  {code} {name}" for name, code in resolved.rewards.items()]
+    typer.echo(harmless("\n".join(lines)))
+    say(
+        "Publish these where a date stands beside them, before the first step. Then: "
+        f"ahalab verify {paths.root} --plan {pinned}"
+    )

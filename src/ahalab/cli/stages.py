@@ -140,12 +140,15 @@ def train(
 
 def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:
     from ahalab.cli.output import say
+    from ahalab.store.reading import changed_on_resume
 
     if record is None:
         say(f"Nothing to do: {run.folder} is complete.")
         return
     for alarm in record.alarms:
         say(f"alarm {alarm.name}: {alarm.evidence}. Try: {alarm.remedy}.")
+    if changed := changed_on_resume((run.rollouts, run.steps, run.validation)):
+        say(f"note: {changed}. Was it resumed on another machine, or with other versions?")
     written = f"{record.rollouts_written} rollouts in {run.folder}"
     say(f"Trained {record.arm}, seed {record.seed}: {written}")
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import zstandard
 from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, InputError, ProtocolError, RecordError
@@ -29,8 +28,8 @@ from ahalab.store.durable import fsync_folder, replace_file
 from ahalab.store.journal import JournalState, read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.lock import WriterLock
-from ahalab.store.reading import journal_path, read_bytes, sealed_path, stored_path
-from ahalab.store.rows import ZSTD_LEVEL, RowFile, RowWriter
+from ahalab.store.reading import journal_path, packed, read_bytes, sealed_path, stored_path
+from ahalab.store.rows import RowFile, RowWriter
 from ahalab.tasks.generation import Completion, graded
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
@@ -259,9 +258,8 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
 def _keep(paths: StudyPaths, source: SavedSet) -> None:
     """Copy a set to the byte, compressed, its journal last: with it the copy is whole."""
     kept = kept_paths(paths, source.paths, source.protocol.scorer_version)
-    packed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(source.payload)
     replace_file(kept.protocol, source.paths.protocol.read_bytes())
-    replace_file(sealed_path(kept.answers), packed)
+    replace_file(sealed_path(kept.answers), packed(source.payload))
     replace_file(journal_path(kept.answers), journal_path(source.paths.answers).read_bytes())
 
 
@@ -279,8 +277,8 @@ def _stage(plan: Plan, paths: StudyPaths, staged: AnswerPaths, judged: Rejudged)
 
 def _replace_rows(path: Path, staged: Path) -> None:
     """Put new rows in place, plain or compressed; the other form of the old ones goes last."""
-    packed = staged.suffix == ".zst"
-    here, other = (sealed_path(path), path) if packed else (path, sealed_path(path))
+    plain = staged.suffix != ".zst"
+    here, other = (path, sealed_path(path)) if plain else (sealed_path(path), path)
     replace_file(here, staged.read_bytes())
     if other.exists():
         other.unlink()

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ahalab.errors import AhaLabError
+from ahalab.errors import AhaLabError, InputError
+from ahalab.store.durable import require_room
 
 POLL_SECONDS = 0.25
 TETHERED = "from ahalab.pipeline.tether import end_with_parent; end_with_parent(); "
@@ -49,10 +50,12 @@ def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) ->
         JobError: A job ended with another exit code than 0.
     """
     waiting, running = list(jobs), list[tuple[Job, subprocess.Popen[bytes]]]()
+    begun: dict[str, int] = {}  # where each job's part of its log begins
     try:
         while waiting or running:
             while len(running) < side_by_side and (job := _next(waiting, running)):
                 waiting.remove(job)
+                begun[job.name] = job.log.stat().st_size if job.log.exists() else 0
                 running.append((job, _start(job)))
             time.sleep(POLL_SECONDS)
             for job, process in list(running):
@@ -60,7 +63,7 @@ def run_jobs(jobs: list[Job], side_by_side: int, on_poll: Callable[[], None]) ->
                     running.remove((job, process))
                     _let_go(process)
                     if process.returncode != 0:
-                        raise _fault(job, process.returncode)
+                        raise _fault(job, process.returncode, begun[job.name])
             on_poll()
     finally:
         for _, process in running:
@@ -104,15 +107,22 @@ def _entry(job: Job) -> tuple[str, ...]:
     return (LAUNCHER, "--standalone", "--nproc_per_node", count, "--module", "ahalab")
 
 
-def _fault(job: Job, code: int) -> JobError:
-    lines = job.log.read_text("utf-8", "replace").strip().splitlines()
+def _fault(job: Job, code: int, begun: int) -> JobError:
+    """Return what to tell of a job that ended badly; its part of the log begins at `begun`."""
+    text = job.log.read_bytes()[begun:].decode("utf-8", "replace")
+    lines = text.strip().splitlines()
     if job.processes > 1:  # our own message, not what torchrun says of it
         lines = [line for line in lines if line.startswith("ahalab: ")] or lines
-        child = CHILD_CODE.findall(job.log.read_text("utf-8", "replace"))
+        child = CHILD_CODE.findall(text)
         code = int(child[-1]) if child and code > 0 else code
-    last = lines[-1] if lines else "it left no message"
     if code < 0:
         return JobError(
             f"{job.name}: killed by signal {-code} (log: {job.log}). The same command resumes.", 4
         )
-    return JobError(f"{job.name}: {last.removeprefix('ahalab: ')} (log: {job.log})", code)
+    last = lines[-1].removeprefix("ahalab: ") if lines else "it left no message"
+    if not text.endswith("\n"):  # what it said last is not in the log
+        try:
+            require_room(job.log.parent)
+        except InputError as full:
+            last, code = str(full), full.exit_code
+    return JobError(f"{job.name}: {last} (log: {job.log})", code)

@@ -34,6 +34,7 @@ MANAGED = {
     "resume_from_checkpoint": "the same command resumes",
     "eval_strategy": "the evaluation stands apart from the trainer",
     "push_to_hub": "nothing leaves this machine",
+    "trust_remote_code": "no code of a model's repository is run",
     "use_cpu": "set model.device",
     "bf16": "set model.dtype",
     "fp16": "set model.dtype",

@@ -43,6 +43,10 @@ FILES = (
     ("pair", "nowhere: `ahalab compare` and `score --format json` print it"),
     ("power", "nowhere: `ahalab power --format json` prints it"),
     ("manifest", "manifest.json, claims.json"),
+    (
+        "signature",
+        "statement.json, its signature beside it as statement.json.sig (docs/signing.md)",
+    ),
     ("journal", "NAME.journal.jsonl beside every NAME.jsonl"),
     ("preflight", ".work/STUDY/preflight.json, which is no evidence"),
     ("demo", "the saved run that ships with `ahalab demo`"),

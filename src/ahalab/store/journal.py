@@ -35,6 +35,9 @@ class JournalState:
     seal: JournalSeal | None = None
     last: str = START  # digest of the last line
     torn: bytes = b""  # an unfinished last line
+    # Rows cut on a resume, compared with the rows generated again (store rule 7).
+    taken_back: dict[int, str] = field(default_factory=dict)  # batch -> sha256, not there again yet
+    changed: list[int] = field(default_factory=list)  # batches that came out otherwise
 
     @property
     def end(self) -> int:
@@ -80,12 +83,20 @@ class JournalState:
                         f"{line.rows} rows up to byte {line.end}."
                     )
                 self.batches.append(line)
+                if self.taken_back.pop(line.sequence, line.sha256) != line.sha256:
+                    self.changed.append(line.sequence)
             case JournalCut():
                 before = self.rows
+                gone = self.batches[max(0, line.sequence) :]
+                self.taken_back |= {batch.sequence: batch.sha256 for batch in gone}
                 del self.batches[line.sequence :]
                 kept = (len(self.batches), self.rows, self.end, before - self.rows)
                 if (line.sequence, line.rows, line.end, line.cut_rows) != kept:
-                    raise RecordError(f"{place}: the cut does not fall on a batch boundary.")
+                    raise RecordError(
+                        f"{place}: expected a cut to {kept[0]} batches, {kept[1]} rows and "
+                        f"{kept[2]} bytes that takes {kept[3]} rows, found {line.sequence}, "
+                        f"{line.rows}, {line.end} and {line.cut_rows}."
+                    )
                 self.cuts.append(line)
             case JournalSeal():
                 if (line.rows, line.bytes) != (self.rows, self.end):

@@ -208,3 +208,13 @@ class StudyPaths:
     def manifest(self) -> Path:
         """Inventory, written last."""
         return self.root / "manifest.json"
+
+    @property
+    def statement(self) -> Path:
+        """What the owner signed: it names the manifest's root, so no manifest lists it."""
+        return self.root / "statement.json"
+
+    @property
+    def signature(self) -> Path:
+        """The signature over the bytes of the statement."""
+        return self.root / "statement.json.sig"

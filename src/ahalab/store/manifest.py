@@ -15,6 +15,8 @@ from ahalab.records.manifest import Manifest, ManifestEntry
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 
+# What names the root can't be part of it. Each has a check of its own; there are no others.
+UNLISTED = ("manifest.json", "statement.json", "statement.json.sig")
 # What is made from the evidence, and carries its root: the report, and adapters' model cards.
 _DERIVED = re.compile(
     r"report\.html|arms/[^/]+/seed-[^/]+/adapter/(README\.md|\.eval_results/[^/]+\.yaml)"
@@ -63,7 +65,7 @@ def evidence_entries(root: Path) -> tuple[ManifestEntry, ...]:
 def _entries(root: Path, *, derived: bool) -> tuple[ManifestEntry, ...]:
     entries = []
     for name, path, mode in files_below(root):
-        if name == "manifest.json" or is_derived(name) != derived:
+        if name in UNLISTED or is_derived(name) != derived:
             continue
         if not name.isprintable():  # a line break would let one name stand for two entries
             raise InputError(

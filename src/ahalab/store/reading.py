@@ -1,23 +1,31 @@
-"""Reads row files, plain or sealed: where they lie, their bytes, their rows one by one."""
+"""The one door to row files, plain or sealed: where they lie, their bytes, their rows.
+
+Rows that a journal stands beside are compared with it as they are read: a batch that is not what
+was committed is an error before any row after it, so no stage computes from damaged rows.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
-import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import zstandard
 
 from ahalab.errors import InputError, RecordError
 from ahalab.records.base import Record, decode_row
+from ahalab.records.journal import JournalBatch
+from ahalab.store.journal import JournalState, read_journal
 
 R = TypeVar("R", bound=Record)
 
 MAX_LINE_BYTES = 16 << 20
 MAX_UNPACKED_BYTES = 4 << 30  # of a compressed row file
 READ_BYTES = 1 << 20
+ZSTD_LEVEL = 12
 
 
 def journal_path(path: Path) -> Path:
@@ -52,24 +60,51 @@ def read_bytes(path: Path) -> bytes:
     stored = stored_path(path)
     if stored.suffix != ".zst":
         return stored.read_bytes()
-    try:
-        size = _unpacked_size(stored)
-        pieces, at = [], 0
-        with stored.open("rb") as file, _unpacker(file) as stream:
-            while at <= size and (piece := stream.read(READ_BYTES)):
-                pieces.append(piece)
-                at += len(piece)
-    except zstandard.ZstdError as error:
-        raise RecordError(f"{stored}: expected a zstandard file, found: {error}.") from error
+    size, pieces, at = _unpacked_size(stored), [], 0
+    with open_rows(stored) as stream:
+        while at <= size and (piece := stream.read(READ_BYTES)):
+            pieces.append(piece)
+            at += len(piece)
     if at != size:
         raise _wrong_size(stored, size, at)
     return b"".join(pieces)
 
 
+def packed(payload: bytes) -> bytes:
+    """Return rows as they are kept compressed."""
+    return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(payload)
+
+
+@contextmanager
+def open_rows(stored: Path) -> Iterator[BinaryIO]:
+    """Open a row file where it lies and read its uncompressed bytes, not checked against anything.
+
+    Raises:
+        OSError: The file can't be read.
+        RecordError: The compressed form is damaged, or larger than row files are; also while it is
+            read.
+    """
+    with stored.open("rb") as file:
+        if stored.suffix != ".zst":
+            yield file
+            return
+        _unpacked_size(stored)
+        # Across frames, so that bytes after the first frame are seen and refused.
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        try:
+            yield io.BufferedReader(cast(io.RawIOBase, reader))
+        except zstandard.ZstdError as error:
+            raise _not_zstandard(stored, error) from error
+
+
 def _unpacked_size(stored: Path) -> int:
     """Return the size the frame declares; the reader alone takes a cut frame for whole."""
     with stored.open("rb") as file:
-        size = zstandard.get_frame_parameters(file.read(18)).content_size  # the largest header
+        try:
+            header = zstandard.get_frame_parameters(file.read(18))  # the largest header
+        except zstandard.ZstdError as error:
+            raise _not_zstandard(stored, error) from error
+    size = header.content_size
     if size > MAX_UNPACKED_BYTES:  # so is a size that is not declared
         raise RecordError(
             f"{stored}: expected a size of at most {MAX_UNPACKED_BYTES} bytes, found {size}."
@@ -77,9 +112,8 @@ def _unpacked_size(stored: Path) -> int:
     return size
 
 
-def _unpacker(file: BinaryIO) -> zstandard.ZstdDecompressionReader:
-    # Across frames, so that bytes after the first frame are seen and refused.
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+def _not_zstandard(stored: Path, error: zstandard.ZstdError) -> RecordError:
+    return RecordError(f"{stored}: expected a zstandard file, found: {error}. Restore the file.")
 
 
 def _wrong_size(stored: Path, expected: int, found: int) -> RecordError:
@@ -94,11 +128,60 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
 
     Raises:
         InputError: There is no such file.
-        RecordError: A malformed row or a torn tail, with `file:line`.
+        RecordError: A malformed row, a torn tail, or rows that are not those that the journal
+            beside them names, with `file:line`.
     """
     stored = stored_path(path)
+    committed = _Committed(stored, read_journal(journal_path(path)))
     for number, line in read_lines(path):
         yield number, decode_row(line, kind, f"{stored}:{number}")
+        committed.take(number, line)
+    committed.end()
+
+
+class _Committed:
+    """Follows rows as they are read, batch by batch of their journal."""
+
+    def __init__(self, stored: Path, journal: JournalState) -> None:
+        self._stored, self._sealed = stored, journal.seal is not None
+        self._batches = iter(journal.batches)
+        self._rows, self._digest = 0, hashlib.sha256()
+        self._batch = self._next()
+
+    def _next(self) -> JournalBatch | None:
+        """Return the next batch that has rows."""
+        self._rows, self._digest = 0, hashlib.sha256()
+        return next((batch for batch in self._batches if batch.rows), None)
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take in a line; at the end of its batch, compare."""
+        batch = self._batch
+        if batch is None:
+            if self._sealed:
+                raise RecordError(
+                    f"{self._stored}:{number}: expected nothing after the seal, found a row. "
+                    "Restore the file."
+                )
+            return
+        self._rows += 1
+        self._digest.update(line + b"\n")
+        if self._rows < batch.rows:
+            return
+        if self._digest.hexdigest() != batch.sha256:
+            raise RecordError(
+                f"{self._stored}:{number - batch.rows + 1}: expected the {batch.rows} rows of "
+                f"batch {batch.sequence} as committed, found other bytes. Restore the file."
+            )
+        self._batch = self._next()
+
+    def end(self) -> None:
+        """Refuse rows that end before their journal does."""
+        if self._batch is not None:
+            raise RecordError(
+                f"{self._stored}: expected the {self._batch.rows} rows of batch "
+                f"{self._batch.sequence}, found {self._rows}. Rows were lost after they were "
+                "committed; restore the file."
+            )
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -111,25 +194,17 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         RecordError: A torn tail or a damaged compressed form, with `file:line`.
     """
     stored = stored_path(path)
-    packed = stored.suffix == ".zst"
     number = at = 0
-    with stored.open("rb") as file:
-        try:
-            size = _unpacked_size(stored) if packed else os.fstat(file.fileno()).st_size
-            stream = io.BufferedReader(_unpacker(file)) if packed else file
-            while line := stream.readline(MAX_LINE_BYTES):
-                number, at = number + 1, at + len(line)
-                if not line.endswith(b"\n"):
-                    raise RecordError(
-                        f"{stored}:{number}: expected a whole line, found a torn or overlong one. "
-                        "Restore the file."
-                    )
-                yield number, line[:-1]
-        except zstandard.ZstdError as error:
-            raise RecordError(
-                f"{stored}:{number + 1}: expected zstandard, found: {error}."
-            ) from error
-    if packed and at != size:
+    with open_rows(stored) as stream:
+        while line := stream.readline(MAX_LINE_BYTES):
+            number, at = number + 1, at + len(line)
+            if not line.endswith(b"\n"):
+                raise RecordError(
+                    f"{stored}:{number}: expected a whole line, found a torn or overlong one. "
+                    "Restore the file."
+                )
+            yield number, line[:-1]
+    if stored.suffix == ".zst" and at != (size := _unpacked_size(stored)):
         raise _wrong_size(stored, size, at)
 
 
@@ -145,26 +220,21 @@ def read_spans(path: Path, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
         RecordError: It ends before a span does, or its compressed form is damaged.
     """
     stored = stored_path(path)
-    packed = stored.suffix == ".zst"
-    at = 0
-    with stored.open("rb") as file:
-        stream = io.BufferedReader(_unpacker(file), READ_BYTES) if packed else file
-        try:
-            for start, end in spans:
-                if packed:
-                    while at < start and (piece := stream.read(min(READ_BYTES, start - at))):
-                        at += len(piece)
-                else:
-                    stream.seek(start)
-                part = stream.read(end - start)
-                at = start + len(part)
-                if at < end:
-                    raise RecordError(
-                        f"{stored}: expected {end} committed bytes, found {at}. Restore the file."
-                    )
-                yield part
-        except zstandard.ZstdError as error:
-            raise RecordError(f"{stored}: expected zstandard, found: {error}.") from error
+    packed, at = stored.suffix == ".zst", 0
+    with open_rows(stored) as stream:
+        for start, end in spans:
+            if packed:
+                while at < start and (piece := stream.read(min(READ_BYTES, start - at))):
+                    at += len(piece)
+            else:
+                stream.seek(start)
+            part = stream.read(end - start)
+            at = start + len(part)
+            if at < end:
+                raise RecordError(
+                    f"{stored}: expected {end} committed bytes, found {at}. Restore the file."
+                )
+            yield part
 
 
 def stored_size(path: Path) -> int | None:
@@ -172,7 +242,20 @@ def stored_size(path: Path) -> int | None:
     if path.is_file():
         return path.stat().st_size
     stored = sealed_path(path)
-    try:
-        return _unpacked_size(stored) if stored.is_file() else None
-    except zstandard.ZstdError as error:
-        raise RecordError(f"{stored}: expected a zstandard file, found: {error}.") from error
+    return _unpacked_size(stored) if stored.is_file() else None
+
+
+def changed_on_resume(paths: Iterable[Path]) -> str | None:
+    """Say in which row files a resume gave other rows than those it had cut; None: in none.
+
+    Raises:
+        RecordError: A journal is malformed.
+    """
+    told = [
+        f"{path.name} (batch {', '.join(map(str, changed))})"
+        for path in paths
+        if (changed := read_journal(journal_path(path)).changed)
+    ]
+    if not told:
+        return None
+    return f"rows that a resume cut came out otherwise the second time: {', '.join(told)}"

@@ -16,8 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-import zstandard
-
 from ahalab.errors import InputError, PlanError, RecordError
 from ahalab.records.base import Record, decode_row, encode
 from ahalab.records.journal import (
@@ -27,14 +25,19 @@ from ahalab.records.journal import (
     JournalHead,
     JournalSeal,
 )
-from ahalab.store.durable import fsync_folder, replace_file, write_all
+from ahalab.store.durable import (
+    forget_cached,
+    fsync_folder,
+    make_folder,
+    replace_file,
+    write_all,
+)
 from ahalab.store.journal import JournalState, JournalWriter, read_journal
-from ahalab.store.reading import MAX_LINE_BYTES, journal_path, sealed_path, stored_size
+from ahalab.store.reading import MAX_LINE_BYTES, journal_path, packed, sealed_path, stored_size
 
 R = TypeVar("R", bound=Record)
 
 COMPRESS_FROM_BYTES = 1 << 20  # a sealed file from this size on is kept as .jsonl.zst
-ZSTD_LEVEL = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,10 @@ class RowWriter(Generic[R]):
         self.file = file
         self.path = file.path
         self._sound = True  # False: a write failed, and only reopening tells what is on the disk
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         journal = journal_path(self.path)
+        for path in (self.path, journal):
+            forget_cached(path)
         state = read_journal(journal)
         _check_head(file, state)
         if state.seal is not None:
@@ -116,13 +121,21 @@ class RowWriter(Generic[R]):
         self._descriptor = os.open(
             self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
         )
-        fsync_folder(self.path.parent)
+        try:
+            fsync_folder(self.path.parent)
+            self._begin(state)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, state: JournalState) -> None:
+        """Write the journal's first line where there is none, and that this attempt began."""
         if state.head is None:
             self._journal.append(
                 JournalHead(
-                    rows_schema=file.rows_schema,
-                    plan_digest=file.plan_digest,
-                    run=file.run,
+                    rows_schema=self.file.rows_schema,
+                    plan_digest=self.file.plan_digest,
+                    run=self.file.run,
                     previous="",
                 )
             )
@@ -289,8 +302,7 @@ def compress_sealed(path: Path) -> None:
     """Keep a large sealed row file compressed. Does nothing when that is done or not needed."""
     if not path.is_file() or path.stat().st_size < COMPRESS_FROM_BYTES:
         return
-    payload = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(path.read_bytes())
-    replace_file(sealed_path(path), payload)
+    replace_file(sealed_path(path), packed(path.read_bytes()))
     path.unlink()
     fsync_folder(path.parent)
 

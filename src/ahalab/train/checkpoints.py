@@ -2,19 +2,20 @@
 
 The trainer saves in place and takes the highest number, half-written or not; so a marker over
 the digest of every file, and over how many batches of rows were committed by then, decides
-instead (store
-rule 6).
+instead (store rule 6).
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ahalab.errors import RecordError
+from ahalab.errors import AhaLabError, RecordError
 from ahalab.records.base import Record, decode_file, encode_pretty
-from ahalab.store.durable import replace_file
+from ahalab.store.durable import replace_file, require_room
 from ahalab.store.manifest import hash_file
 
 MARKER = "ahalab-checkpoint.json"
@@ -29,6 +30,26 @@ class Checkpoint(Record, frozen=True, kw_only=True):
     step: int
     batches: dict[str, int]  # committed batches of each row file at this step
     files: dict[str, str]  # name -> sha256
+
+
+@contextmanager
+def full_disk_told(root: Path) -> Iterator[None]:
+    """Say that the disk refuses where a library that saves says something else.
+
+    torch reports a full disk as "unexpected pos", without an error number; safetensors by an
+    exception of its own.
+
+    Raises:
+        InputError: The disk of the checkpoints takes no more.
+    """
+    try:
+        yield
+    except (AhaLabError, OSError):
+        raise  # these say so themselves
+    except Exception:
+        if root.is_dir():
+            require_room(root)
+        raise
 
 
 def folder_of(root: Path, step: int) -> Path:

@@ -50,7 +50,14 @@ from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
 from ahalab.train.adapter import save_adapter
-from ahalab.train.checkpoints import Checkpoint, file_digests, folder_of, last_sound, mark
+from ahalab.train.checkpoints import (
+    Checkpoint,
+    file_digests,
+    folder_of,
+    full_disk_told,
+    last_sound,
+    mark,
+)
 from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import Ranks
 from ahalab.train.reconcile import reconcile
@@ -121,7 +128,8 @@ class Session:
         """Bring the run to its last checkpoint, from the last sound one.
 
         Raises:
-            InputError: The base's weights are no longer those that the run began with.
+            InputError: The base's weights are no longer those that the run began with, or the disk
+                is full.
         """
         checkpoint = self._checkpoint()
         if checkpoint is not None and checkpoint.step == self.steps_planned:
@@ -131,7 +139,7 @@ class Session:
         resume = str(folder_of(self.checkpoints, checkpoint.step)) if checkpoint else None
         with self._writers(checkpoint) as writers:
             trainer = self._trainer(writers, on_step)
-            with quiet_libraries():
+            with quiet_libraries(), full_disk_told(self.checkpoints):
                 trainer.train(resume_from_checkpoint=resume)
             for writer in writers.by_name().values() if writers else ():
                 writer.seal()

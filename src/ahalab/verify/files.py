@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from ahalab.errors import RecordError
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Manifest, ManifestEntry
-from ahalab.store.manifest import files_below, hash_file, is_derived, root_digest
+from ahalab.store.manifest import UNLISTED, files_below, hash_file, is_derived, root_digest
 from ahalab.verify.checks import Ledger
 from ahalab.verify.reading import Study
 
@@ -125,7 +125,7 @@ def _sound_entries(manifest: Manifest, ledger: Ledger) -> dict[str, ManifestEntr
 
 def _compare(study: Study, entries: dict[str, ManifestEntry], present: dict[str, Path]) -> None:
     ledger = study.ledger
-    hashes = {name: _digest_of(path) for name, path in present.items() if name != MANIFEST}
+    hashes = {name: _digest_of(path) for name, path in present.items() if name not in UNLISTED}
     extra = [name for name in hashes if name not in entries]
     for name, entry in entries.items():
         if name in hashes:

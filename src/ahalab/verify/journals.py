@@ -16,7 +16,7 @@ from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path
 from ahalab.verify.reading import Study
 
-NAMES = ("chain", "chain.run", "seal")
+NAMES = ("chain", "chain.run", "plan.first", "seal")
 JOURNAL = ".journal.jsonl"
 PROMPTS = "prompts"  # the folder; its files are named by their split
 ROWS = {
@@ -30,6 +30,7 @@ ROWS = {
     "continuations": "continuation/1",
 }
 RESCORED = re.compile(r"^rescored/scorer-[^/]+/")
+CLOCKS = ("timings",)  # no two clocks repeat
 # The others are named by their folder.
 NAMED_BY_FILE = ("answers", "floor", "prompts", "continuations")
 
@@ -56,6 +57,7 @@ def check_journals(study: Study) -> dict[str, JournalFacts]:
         found = _read(study, journal)
         facts[name] = found
         _check_head(study, rows, found.state.head)
+        _tell_changed(study, rows, found.state)
         if study.present(rows):
             _check_rows(study, rows, found.state)
         else:
@@ -113,13 +115,25 @@ def _check_attempt(study: Study, place: str, line: JournalAttempt, facts: Journa
     facts.attempts.append(line)
 
 
+def _tell_changed(study: Study, rows: Path, state: JournalState) -> None:
+    """Say where rows that a resume cut came out otherwise: declared, no fault, and to be known."""
+    if state.changed and rows.stem not in CLOCKS:
+        study.ledger["attempts"].note(
+            f"{study.relative(rows)}: {len(state.changed)} batches came out otherwise when they "
+            f"were generated again after a resume, the first is batch {state.changed[0]}"
+        )
+
+
 def _check_head(study: Study, rows: Path, head: JournalHead | None) -> None:
     path = journal_path(rows)
     name, tally = study.relative(path), study.ledger["chain.run"]
     if head is None:
         study.ledger["seal"].incomplete(f"{name}: an empty journal")
         return
-    study.match_plan(path, head.plan_digest, 1)
+    if study.plan_digest is not None:  # the head is written before the first row
+        study.ledger["plan.first"].expect(
+            name, 1, "plan digest before the first row", study.plan_digest, head.plan_digest
+        )
     stem = rows.name.removesuffix(".jsonl")
     folder = RESCORED.sub("", study.relative(rows.parent))  # kept copies bear their first names
     run = f"{folder}/{stem}" if folder == PROMPTS or stem in NAMED_BY_FILE else folder

@@ -27,6 +27,7 @@ def check_prompts(study: Study) -> None:
     for split in asked:
         _check_rows(study, split)
         _check_source(study, split)
+        _check_text(study, split)
     path = study.paths.prompts("validation")
     if "validation" not in asked and study.present(path):
         name = study.stored_name(path)
@@ -89,8 +90,12 @@ def _check_source(study: Study, split: Split) -> None:
             f"questions of task {plan.task.name} lie outside the study; only digests are checked"
         )
         return
-    drawn = _drawn(plan, split)
+    offered, drawn = _drawn(plan, split)
     name = study.stored_name(path)
+    selection = study.record(study.paths.prompt_report, Selection)
+    if selection is not None:
+        place, told = study.relative(study.paths.prompt_report), selection.available.get(split)
+        ledger["dataset.source"].expect(place, None, f"{split} questions offered", offered, told)
     for line, prompt in study.prompts(split):
         at = _position(prompt)
         if not 0 <= at < len(drawn):
@@ -98,22 +103,40 @@ def _check_source(study: Study, split: Split) -> None:
                 name, line, f"a position below {len(drawn)}", prompt.prompt_id
             )
             continue
-        expected = (drawn[at].question, drawn[at].gold)
-        ledger["dataset.source"].expect(
-            name, line, "question and gold", expected, (prompt.question, prompt.gold)
-        )
+        found = Question(prompt.question, prompt.gold, prompt.source)
+        for field in ("question", "gold", "source"):
+            ledger["dataset.source"].expect(
+                name, line, field, getattr(drawn[at], field), getattr(found, field)
+            )
 
 
-def _drawn(plan: Plan, split: Split) -> list[Question]:
+def _check_text(study: Study, split: Split) -> None:
+    """Look for the messages of the task in the token ids, where the tokenizer is at hand."""
+    plan, name = study.plan, study.stored_name(study.paths.prompts(split))
+    if plan is None or study.decoder is None:  # told once, by `tokens.text`
+        return
+    for line, prompt in study.prompts(split):
+        texts = {"user": plan.task.template.replace("{question}", prompt.question)}
+        if plan.task.system:
+            texts["system"] = plan.task.system
+        for whose, text in texts.items():
+            held = study.decoder.holds(prompt.prompt_ids, text)
+            study.ledger["prompt.hash"].expect(
+                name, line, f"{whose} message in the ids", True, held
+            )
+
+
+def _drawn(plan: Plan, split: Split) -> tuple[int, list[Question]]:
+    """Return how many questions the embedded task offers, and those that the plan draws."""
     count = prompts_asked(plan)[split]
     try:
         if split == "validation":
             offered = validation_questions(plan.task, count, [])
         else:
             offered = load_questions(plan.task, split)
-        return draw(offered, count, plan.task.seed, split)
+        return len(offered), draw(offered, count, plan.task.seed, split)
     except (AhaLabError, ValueError):  # the embedded world runs dry
-        return []
+        return 0, []
 
 
 def _check_overlap(study: Study) -> None:

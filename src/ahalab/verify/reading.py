@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-import zstandard
 
 from ahalab.errors import AhaLabError, RecordError
 from ahalab.plan.load import load_plan
@@ -20,7 +18,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Split
 from ahalab.store.layout import StudyPaths
-from ahalab.store.reading import MAX_LINE_BYTES, sealed_path
+from ahalab.store.reading import MAX_LINE_BYTES, open_rows, sealed_path
 from ahalab.tasks.questions import asked_of
 from ahalab.verify.checks import Ledger
 from ahalab.verify.grading import Grader
@@ -155,19 +153,14 @@ class Study:
         try:
             if not stored.is_file():
                 return
-            with stored.open("rb") as file:
-                stream: Any = file
-                if stored.suffix == ".zst":
-                    unpacker = zstandard.ZstdDecompressor().stream_reader(
-                        file, read_across_frames=True
-                    )
-                    stream = io.BufferedReader(unpacker)
+            with open_rows(stored) as stream:
                 while line := stream.readline(MAX_LINE_BYTES):
                     number += 1
                     yield number, line
-        except (OSError, zstandard.ZstdError) as error:
+        except (OSError, RecordError) as error:
+            told = str(error).removeprefix(f"{stored}: ")
             self.ledger["json.strict"].fail(
-                self.relative(stored), number + 1, "readable rows", str(error)
+                self.relative(stored), number + 1, "readable rows", told
             )
 
     def stored_name(self, path: Path) -> str:

@@ -168,7 +168,7 @@ def _check_config(study: Study, run: RunRows, first: RunRecord) -> None:
     for key, expected in (
         ("dtype", plan.model.dtype), ("device", plan.model.device), ("threads", plan.model.threads),
         ("versions", first.versions), ("scorer_version", first.scorer_version),
-        ("training_parser_version", first.training_parser_version),
+        ("training_parser_version", first.training_parser_version), ("lean_step", first.lean_step),
     ):  # fmt: skip
         tally.expect(name, None, key, expected, getattr(record, key))
     _check_model(ledger, name, run, first)

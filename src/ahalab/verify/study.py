@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
+from ahalab.store.ssh import Signers
 from ahalab.verify.ablation import check_ablation
 from ahalab.verify.answers import check_answers, finish_answers
 from ahalab.verify.cardfile import check_cards
@@ -25,6 +26,7 @@ from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs
+from ahalab.verify.signature import check_signature
 from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
 
@@ -35,6 +37,7 @@ def verify_study(
     on_check: Callable[[Check], None] | None = None,
     expected_root: str | None = None,
     expected_plan: str | None = None,
+    signers: Signers | None = None,
     trust_rewards: bool = False,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
@@ -44,7 +47,7 @@ def verify_study(
         on_check: Called with each check as it ends.
         expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
-
+        signers: Whose signature is required; None: `sig.key` is not checked.
         trust_rewards: Whether the code of users' own rewards is run.
 
     Returns:
@@ -52,6 +55,7 @@ def verify_study(
 
     Raises:
         InputError: There is no such folder.
+        MissingError: A signature is required, and there is no ssh-keygen to check it.
     """
     if not root.is_dir():
         raise InputError(
@@ -60,6 +64,7 @@ def verify_study(
     ledger = Ledger(on_check)
     study = Study(root, ledger, trust_rewards=trust_rewards)
     check_files(study, expected_root, expected_plan)
+    check_signature(study, signers)
     journals = check_journals(study)
     check_prompts(study)
     check_runs(study, journals, end_ids_of(study))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from mutation_kinds import (
+from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from mutations.kinds import (
     ANSWERS,
     ANY_LINE,
     OTHER,
@@ -29,8 +30,6 @@ from mutation_kinds import (
     zeros,
 )
 from tampering import edit_json
-
-from ahalab.store.fingerprint import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 
 
 def exception_for(answers: str) -> Tamper:
@@ -112,6 +111,13 @@ RECORDS = [
         record(f"{RUN}/run.json", "rollouts_written", to=31),
         "plan.n",
         f"{RUN}/run.json",
+    ),
+    Mutation(
+        "rows are older than the plan",
+        journal(STEPS, lambda e: e[0].update(plan_digest="sha256:" + "0" * 64)),
+        "plan.first",
+        f"{RUN}/steps.journal.jsonl",
+        1,
     ),
     Mutation("a run is left out", remove(RUN, f"replay/{RUN}"), "arms.all", ""),
     Mutation(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mutation_kinds import (
+from ahalab.store.fingerprint import ADAPTER_WEIGHTS
+from mutations.kinds import (
     ANY_LINE,
     ROLLOUTS,
     RUN,
@@ -19,10 +20,9 @@ from mutation_kinds import (
     swap,
     symlink,
     torn,
+    without_last_batch,
 )
 from tampering import edit_json
-
-from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 
 # Left as they are: digests tell.
 PLAIN = [
@@ -85,6 +85,13 @@ PLAIN = [
         "seal",
         ROLLOUTS,
         33,
+    ),
+    Mutation(
+        "the last batch is dropped",
+        without_last_batch,
+        "seal",
+        f"{RUN}/rollouts.journal.jsonl",
+        7,
     ),
     Mutation("a torn tail is called complete", torn, "seal", STEPS, 5),
     Mutation(

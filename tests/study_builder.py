@@ -36,12 +36,13 @@ from ahalab.records.terms import Finish
 from ahalab.records.validation import ValidationAnswer
 from ahalab.report.html import write_report
 from ahalab.scoring.answers import SCORER_VERSION, score_answer
-from ahalab.scoring.arms import resolve_arm, score_batch
+from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
 from ahalab.scoring.components import is_formatted, make_response, repeated_fraction
+from ahalab.scoring.own import own_names
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.diagnostics import diagnose
-from ahalab.statistics.training import advantages_from_rewards, step_figures
+from ahalab.statistics.training import generation_advantages, step_figures
 from ahalab.store.adapters import adapter_effect_norm
 from ahalab.store.base_tensors import fingerprint_base
 from ahalab.store.fingerprint import (
@@ -59,6 +60,7 @@ from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, write_rows
 from ahalab.tasks.ngrams import measure_overlap
 from ahalab.tasks.questions import asked_of, load_questions
+from ahalab.tasks.rewards import with_own_rewards
 from ahalab.tasks.selection import prompt_id
 from ahalab.tasks.validation import validation_questions
 
@@ -129,7 +131,7 @@ def build(root: Path, plan_text: str = PLAN) -> Path:
     """Write the whole study, sealed."""
     plan = parse_plan(plan_text, "plan")
     paths = StudyPaths(root)
-    root.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)
     paths.plan.write_text(dump_plan(plan), encoding="utf-8")
     prompts = write_prompts(plan, paths)
     fingerprint_base(paths, organism_folder())
@@ -137,7 +139,7 @@ def build(root: Path, plan_text: str = PLAN) -> Path:
         write_run(plan, paths, prompts, cell)
     for cell in answer_cells(plan):
         write_answers(plan, paths, prompts["eval"], cell)
-        if cell != FLOOR:
+        if cell != FLOOR and plan.evaluation.replay:
             write_answers(plan, paths, prompts["eval"], cell, under="replay/")
     finish(plan, paths)
     return root
@@ -154,7 +156,6 @@ def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
     """Write the prompt sets and how they were drawn."""
     prompts: dict[str, list[Prompt]] = {}
     for split, count in prompts_asked(plan).items():
-        rng = seeded(split)
         prompts[split] = []
         questions = (
             validation_questions(plan.task, count, [])
@@ -162,7 +163,7 @@ def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
             else load_questions(plan.task, split)
         )
         for position, question in enumerate(questions):
-            ids = tuple(rng.randint(10, 500) for _ in range(rng.randint(5, 9)))
+            ids = tuple(TOKENIZER.encode(f"user {question.question} model").ids)
             prompts[split].append(
                 Prompt(
                     prompt_id=prompt_id(position, question),
@@ -189,15 +190,22 @@ def write_prompts(plan: Plan, paths: StudyPaths) -> dict[str, list[Prompt]]:
     return prompts
 
 
-def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> list[Rollout]:
+def definition_of(plan: Plan, paths: StudyPaths, cell: Cell) -> ArmDefinition:
+    """Return an arm's components, users' own rewards loaded from the study."""
+    spec = next(arm for arm in plan.arms if arm.name == cell.arm)
+    return with_own_rewards(plan, resolve_arm(spec.name, spec.components), (paths.rewards,))
+
+
+def rollouts_of(
+    plan: Plan, arm: ArmDefinition, prompts: list[Prompt], cell: Cell, step: int
+) -> list[Rollout]:
     """Return one generation batch, scored by the real scorers."""
-    arm = resolve_arm(str(cell.arm))
     asked = asked_of(plan.task, plan.answer_format)
     rng = seeded(f"{cell.name}|{step}")
     drawn = seeded(f"{cell.seed}|{step}").sample(prompts, 2)
     rows = []
     for group, prompt in enumerate(drawn):
-        written = [write(rng, prompt.gold, SKILL[str(cell.arm)]) for _ in range(4)]
+        written = [write(rng, prompt.gold, SKILL.get(str(cell.arm), 0.5)) for _ in range(4)]
         responses = [
             make_response(
                 completion=w.text,
@@ -212,7 +220,7 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
             for sample, w in enumerate(written)
         ]
         rewards = score_batch(arm, responses)
-        advantages = advantages_from_rewards([r.reward or 0.0 for r in rewards], "group") or []
+        (advantages,) = generation_advantages([[r.reward for r in rewards]], "group") or [[]]
         for w, response, reward, advantage in zip(
             written, responses, rewards, advantages, strict=True
         ):
@@ -230,7 +238,7 @@ def rollouts_of(plan: Plan, prompts: list[Prompt], cell: Cell, step: int) -> lis
                         k: ComponentRow(value=v.value, status=v.status)
                         for k, v in reward.components.items()
                     },
-                    reward=reward.reward or 0.0,
+                    reward=reward.reward,
                     advantage=float(np.float32(advantage)),
                     historical=response.historical,
                     strict=response.score.strict.outcome,
@@ -257,6 +265,7 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
         )
     ]
     length = {p.prompt_id: p.prompt_tokens for p in prompts}
+    definition = definition_of(plan, paths, cell)
     rollouts: list[Rollout] = []
     steps: list[Step] = []
     with (
@@ -265,7 +274,7 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
         RowWriter[Timing](files[2]) as timing_rows,
     ):
         for number in range(int(plan.grpo["max_steps"])):
-            fresh = rollouts_of(plan, prompts, cell, number)
+            fresh = rollouts_of(plan, definition, prompts, cell, number)
             rollouts += fresh
             step = Step(
                 step=number + 1, loss=0.01, grad_norm=0.5, learning_rate=1e-6, entropy=1.0, kl=None,
@@ -292,11 +301,11 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
         for a in read_journal(journal_path(run.steps)).attempts
     )
     pilot = pilot_of(plan, cell)
-    definition = resolve_arm(arm)
+    own = {name: plan.rewards[name] for name in own_names(definition.components)}
     effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
     record = RunRecord(
         plan_digest=digest(plan), arm=arm, control=arm == plan.control,
-        components=dict(definition.components), rewards={}, lean_step="on", seed=seed,
+        components=dict(definition.components), rewards=own, lean_step="on", seed=seed,
         like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
@@ -335,7 +344,7 @@ def write_validation(
 def validation_answer(plan: Plan, cell: Cell, prompt: Prompt, step: int) -> ValidationAnswer:
     """Return one answer of the validation, scored by the real scorer."""
     rng = seeded(f"{cell.name}|validation|{prompt.prompt_id}|{step}")
-    written = write(rng, prompt.gold, SKILL[str(cell.arm)])
+    written = write(rng, prompt.gold, SKILL.get(str(cell.arm), 0.5))
     asked = replace(asked_of(plan.task, plan.answer_format), prompt=prompt.question)
     score = score_answer(written.text, prompt.gold, written.finish, asked)
     return ValidationAnswer(
@@ -451,7 +460,7 @@ def answer(plan: Plan, protocol: Protocol, cell: Cell, prompt: Prompt, sample: i
     """Return one answer, scored by the real scorer."""
     name = BASE.name if cell == FLOOR else cell.name
     rng = seeded(f"{name}|{prompt.prompt_id}|{sample}")
-    written = write(rng, prompt.gold, SKILL[cell.arm or "base"])
+    written = write(rng, prompt.gold, SKILL.get(cell.arm or "base", 0.5))
     asked = replace(asked_of(plan.task, plan.answer_format), prompt=prompt.question)
     score = score_answer(written.text, prompt.gold, written.finish, asked)
     return Answer(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
-from mutation_kinds import (
+from mutations.kinds import (
     ANSWERS,
+    ANY_LINE,
     RANDOM,
     ROLLOUTS,
     RUN,
     STEPS,
     Mutation,
+    no_longer_correct,
     raw,
     record,
     row,
@@ -93,6 +95,13 @@ ROWS = [
         "extract",
         ROLLOUTS,
         2,
+    ),
+    Mutation(
+        "a correct completion is edited",
+        rows(ROLLOUTS, no_longer_correct),
+        "regrade",
+        ROLLOUTS,
+        ANY_LINE,
     ),
     Mutation(
         "an outcome of training is raised", row(ROLLOUTS, 1, strict="error"), "regrade", ROLLOUTS, 1
@@ -217,6 +226,12 @@ ROWS = [
     Mutation(
         "a question is dropped from the prompts",
         rows("prompts/eval.jsonl", lambda x: x[:-1]),
+        "cover",
+        "prompts/eval.jsonl",
+    ),
+    Mutation(
+        "a question is added to the prompts",
+        rows("prompts/eval.jsonl", lambda x: [*x, {**x[-1], "prompt_id": "00099-0123456789ab"}]),
         "cover",
         "prompts/eval.jsonl",
     ),

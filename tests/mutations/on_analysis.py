@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutation_kinds import ANY_LINE, CHANGED, COMPARISON, Mutation, half, half_or_one, record, text
+from mutations.kinds import ANY_LINE, CHANGED, COMPARISON, Mutation, half, half_or_one, record, text
 
 ANALYSIS = [
     Mutation(

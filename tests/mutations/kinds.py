@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_builder import write_tensors
-from tampering import Row, chain, edit_json, edit_row, edit_rows, read_lines
 
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 from ahalab.store.reading import journal_path
+from study_builder import write_tensors
+from tampering import Row, chain, edit_json, edit_row, edit_rows, read_lines
 
 RUN = "arms/historical/seed-1"
 OTHER = "arms/additive_format/seed-1"
@@ -193,9 +193,20 @@ def shift(rows_: list[Row]) -> None:
         entry["prompt_id"] = prompt
 
 
-def drop_last_batch(entries: list[Row]) -> list[Row]:
+def without_last_batch(root: Path) -> None:
+    """Take the last batch out of rows and journal, the chain mended, the seal as it was."""
+    path = journal_path(root / ROLLOUTS)
+    entries = [json.loads(line) for line in read_lines(path)]
     last = max(i for i, e in enumerate(entries) if e["kind"] == "batch")
-    return entries[:last] + entries[last + 1 :]
+    gone = entries.pop(last)["rows"]
+    chain(path, entries)
+    edit_rows(root / ROLLOUTS, lambda found: found[:-gone])
+
+
+def no_longer_correct(found: list[Row]) -> None:
+    """Edit the first completion that is correct."""
+    first = next(entry for entry in found if entry["strict"] == "correct")
+    first["completion"] = "I add the parts.\n#### 1000000"
 
 
 def erase_attempt(entries: list[Row]) -> list[Row]:

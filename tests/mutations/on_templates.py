@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from mutation_kinds import Mutation, half, record, remove, row, rows, swap
+from mutations.kinds import Mutation, half, record, remove, row, rows, swap
 from tampering import Row
 
 SET = "templates/templates.json"

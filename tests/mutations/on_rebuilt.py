@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutation_kinds import ANSWERS, ROLLOUTS, RUN, Mutation, copy_set, remove, row, swap_runs
+from mutations.kinds import ANSWERS, ROLLOUTS, RUN, Mutation, copy_set, remove, row, swap_runs
 
 REBUILT = [
     Mutation(

@@ -39,6 +39,7 @@ def edit_rows(path: Path, edit: Callable[[list[Row]], list[Row] | None]) -> None
     rows = [json.loads(line) for line in read_lines(path)]
     changed = edit(rows)
     path.write_bytes(b"".join(canonical(row) for row in (rows if changed is None else changed)))
+    sealed_path(path).unlink(missing_ok=True)  # rows lie plain or compressed, never both
 
 
 def edit_row(path: Path, line: int, **fields: Any) -> None:
@@ -58,26 +59,44 @@ def edit_json(path: Path, edit: Callable[[Row], None]) -> None:
 
 
 def mend_journal(rows: Path) -> None:
-    """Rebuild the chain over the rows as they now lie there, attempts kept."""
+    """Rebuild the chain over the rows as they now lie there; attempts and cuts are kept."""
     path, lines = journal_path(rows), read_lines(rows)
-    written, at, number, left = [], 0, 0, lines
-    for line in read_lines(path):
-        entry = json.loads(line)
-        if entry["kind"] == "batch":
-            last = not any(b'"batch"' in later for later in read_lines(path)[len(written) + 1 :])
-            taken = left if last else left[: entry["rows"]]
-            left = left[len(taken) :]
-            payload = b"".join(taken)
-            entry.update(rows=len(taken), start=at, end=at + len(payload))
+    entries = [json.loads(line) for line in read_lines(path)]
+    doomed = [_is_cut_later(entries, at) for at in range(len(entries))]
+    standing = [n for n, e in enumerate(entries) if e["kind"] == "batch" and not doomed[n]]
+    at, taken, kept = 0, 0, [(0, 0)]  # kept: (bytes, rows) after so many standing batches
+    for number, entry in enumerate(entries):
+        if entry["kind"] == "batch" and doomed[number]:  # its rows are gone
+            length = entry["end"] - entry["start"]
+            entry.update(start=at, end=at + length)
+            at, taken = at + length, taken + entry["rows"]
+        elif entry["kind"] == "batch":
+            left = lines[taken:]
+            part = left if number == standing[-1] else left[: entry["rows"]]
+            payload = b"".join(part)
+            entry.update(rows=len(part), start=at, end=at + len(payload))
             entry["sha256"] = hashlib.sha256(payload).hexdigest()
-            at, number = at + len(payload), number + len(taken)
+            at, taken = at + len(payload), taken + len(part)
+            kept.append((at, taken))
+        elif entry["kind"] == "cut":
+            at, taken = kept[entry["sequence"]]
+            entry.update(rows=taken, end=at)
         elif entry["kind"] == "attempt":
-            entry.update(rows=number, bytes=at)
+            entry.update(rows=taken, bytes=at)
         elif entry["kind"] == "seal":
             whole = hashlib.sha256(b"".join(lines)).hexdigest()
-            entry.update(rows=number, bytes=at, sha256=whole)
-        written.append(entry)
-    chain(path, written)
+            entry.update(rows=taken, bytes=at, sha256=whole)
+    chain(path, entries)
+
+
+def _is_cut_later(entries: list[Row], at: int) -> bool:
+    """Say whether a batch was taken back by a cut below it."""
+    if entries[at]["kind"] != "batch":
+        return False
+    return any(
+        later["kind"] == "cut" and later["sequence"] <= entries[at]["sequence"]
+        for later in entries[at + 1 :]
+    )
 
 
 def chain(path: Path, entries: list[Row]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from study_builder import END, TOKENIZER, VERSIONS, Written, finish
 
 from ahalab.plan.cells import BASE, Cell, training_cells
 from ahalab.plan.load import load_plan
@@ -22,6 +21,7 @@ from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, RowWriter
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
+from study_builder import END, TOKENIZER, VERSIONS, Written, finish
 
 ELSEWHERE = {**VERSIONS, "torch": "another"}
 RIGHT, STATED, WRONG = "#### {gold}", "The answer is {gold}.", "I say so.\n#### {gold}9"

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mutation_kinds import RUN, Mutation, record, remove, row, rows, swap
+from ahalab.store.reading import journal_path
+from mutations.kinds import ANY_LINE, RUN, Mutation, record, remove, row, rows, swap
 from tampering import Row, chain, edit_row, read_lines
 
-from ahalab.store.reading import journal_path
-
-ROWS = f"{RUN}/validation.jsonl"  # line 1 was cut; line 2 is correct: `#### 85`
+ROWS = f"{RUN}/validation.jsonl"
 JOURNAL = f"{RUN}/validation.journal.jsonl"
 PROMPTS = "prompts/validation.jsonl"
 DIAGNOSTICS = f"{RUN}/diagnostics.json"
@@ -29,6 +28,10 @@ def as_the_other_split(split: str) -> Any:
         edit_row(root / PROMPTS, 2, question=known)
 
     return tamper
+
+
+def finish_the_first_cut(rows_: list[Row]) -> None:
+    next(entry for entry in rows_ if entry["finish"] == "length")["finish"] = "eos"
 
 
 def as_rollouts(root: Path) -> None:
@@ -58,7 +61,7 @@ VALIDATION = [
     Mutation("a rule of the validation is edited", row(ROWS, 2, rule="guess"), "extract", ROWS, 2),
     Mutation("a status of the validation is edited", row(ROWS, 2, status="fine"), "grade.status", ROWS, 2),
     Mutation("a validation answer is edited", row(ROWS, 2, completion="I add the parts!\n#### 85"), "tokens.text", ROWS, 2),
-    Mutation("a cut validation answer is called finished", row(ROWS, 1, finish="eos"), "finish", ROWS, 1),
+    Mutation("a cut validation answer is called finished", rows(ROWS, finish_the_first_cut), "finish", ROWS, ANY_LINE),
     Mutation("ids of the validation go on after the end token", row(ROWS, 2, completion_ids=[1, 6, 1]), "finish", ROWS, 2),
     Mutation("a validation answer is longer than allowed", row(ROWS, 1, completion_ids=[9] * 49), "tokens", ROWS, 1),
     Mutation("the validation in the summary is raised", record(DIAGNOSTICS, "validation", to=all_right), "diagnostics", DIAGNOSTICS),

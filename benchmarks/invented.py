@@ -1,0 +1,8 @@
+"""Makes the tests' invented studies and their mutations importable from the benchmarks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -1,0 +1,1 @@
+"""Ways to tamper with a sound study, each with the check of `ahalab verify` that must tell."""
