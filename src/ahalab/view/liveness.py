@@ -4,57 +4,86 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from ahalab.visible import plain
 
 Status = Literal["waiting", "running", "stale", "stopped", "done"]
 STALE_SECONDS = 120.0  # without a commit, at the least, before a running process is doubted
 FRESH_SECONDS = 20.0  # since a commit, within which a run goes on whoever writes it
 CLOCK_SLACK = 2.0  # seconds; a lock's time is whole seconds, a process's is of the boot clock
+STOPPED = "no process writes here; the same command resumes"
 STALE_STEPS = 10  # or as many times as long as a step takes, when that is longer
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that a lock names."""
+
+    number: int
+    host: str  # made visible
+    lives: bool | None  # None: on another machine, so nothing here can tell
 
 
 def status_of(
     complete: bool, lock: Path, idle: float | None, seconds: float | None
 ) -> tuple[Status, str]:
-    """Say whether something works on a file, from its lock's owner and its last commit."""
+    """Say whether something works on a file, from its lock's owner and its last commit.
+
+    Args:
+        complete: Whether the file is whole.
+        lock: The lock of its writer.
+        idle: Seconds since the last commit; None: there was none.
+        seconds: What a step takes; None: not known.
+
+    Returns:
+        The status, and what it rests on.
+    """
     if complete:
         return "done", ""
     owner = _owner(lock)
-    if owner is None:
-        if idle is None:
-            return "waiting", ""
-        if idle < FRESH_SECONDS:  # its process may be another machine's, or another container's
-            return "running", f"committed {idle:.0f} s ago"
-        return "stopped", "no process writes here; the same command resumes"
-    patience = max(STALE_SECONDS, STALE_STEPS * (seconds or 0.0))
-    if idle is not None and idle > patience:
-        return "stale", f"process {owner} is there, but nothing was committed for {idle:.0f} s"
-    return "running", f"process {owner}"
+    if owner is None and idle is not None and idle < FRESH_SECONDS:
+        return "running", f"committed {idle:.0f} s ago"
+    if owner is None or owner.lives is False:
+        return ("waiting", "") if idle is None else ("stopped", STOPPED)
+    who = f"process {owner.number}" + (f" of {owner.host}" if owner.lives is None else "")
+    if idle is not None and idle > max(STALE_SECONDS, STALE_STEPS * (seconds or 0.0)):
+        known = "is there, but" if owner.lives else "can't be seen from here, and"
+        return "stale", f"{who} {known} nothing was committed for {idle:.0f} s"
+    return "running", who
 
 
-def _owner(lock: Path) -> int | None:
-    """Return the process that a lock file names, when it lives and is not a later one.
+def _owner(lock: Path) -> Owner | None:
+    """Return the process that a lock file names; None where it names none.
 
     The lock itself is not tried: to take it, even for a moment, could refuse a writer.
     """
     try:
         told = json.loads(lock.read_bytes())
         number, since = int(told["pid"]), datetime.fromisoformat(told["since"]).timestamp()
-    except (OSError, ValueError, TypeError, KeyError):
+        host = str(told.get("host", platform.node()))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     if number <= 0:  # `kill` would mean a group of processes
         return None
+    return Owner(number, plain(host), _lives(number, since) if host == platform.node() else None)
+
+
+def _lives(number: int, since: float) -> bool:
+    """Say whether a process of this machine lives, and is not a later one of the same number."""
     try:
         os.kill(number, 0)
     except PermissionError:
-        return number
+        return True
     except (OSError, OverflowError):
-        return None
+        return False
     started = _started(number)
-    return number if started is None or started <= since + CLOCK_SLACK else None
+    return started is None or started <= since + CLOCK_SLACK
 
 
 def _started(number: int) -> float | None:
