@@ -270,6 +270,7 @@ def test_every_record_is_frozen_and_forbids_unknown_fields(kind: type[msgspec.St
 def test_every_top_level_record_names_its_schema() -> None:
     kinds = record_types()
     inner = named_in_others(kinds)
+    inner.discard(Protocol)  # also within the protocol of continuations
     inner.add(ScoredRow)  # printed by `ahalab score`, whose fields are a contract without schema
     tops = [kind for kind in kinds if kind not in inner and not kind.__struct_config__.tag]
     assert {Rollout, Answer, Step, Protocol} <= set(tops)
@@ -326,3 +327,49 @@ def test_every_printable_character_survives() -> None:
 def test_the_vocabulary_of_outcomes_is_closed() -> None:
     assert Outcome == Literal["correct", "wrong", "unparsed", "truncated", "error"]
     refusal(rollout_row().replace(b'"strict":"correct"', b'"strict":"right"'), Rollout)
+
+
+class Written(Record, frozen=True, kw_only=True):
+    """Everything that a row without a float may hold."""
+
+    text: str
+    number: int | None = None
+    listed: tuple[int, ...] = ()
+    named: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+
+
+@settings(max_examples=300)
+@given(
+    st.builds(
+        Written,
+        text=st.text(st.characters(max_codepoint=300) | st.sampled_from('\x00\b\f\x7f\x1f"\\/')),
+        number=st.none() | st.integers(-(2**63), 2**64 - 1),
+        listed=st.lists(st.integers(0, 9)).map(tuple),
+        named=st.dictionaries(st.text(), st.text()),
+    )
+)
+def test_a_row_is_accepted_as_json_dumps_writes_it_and_in_no_other_way(row: Written) -> None:
+    canonical = json.dumps(msgspec.to_builtins(row), separators=(",", ":")).encode()
+    assert encode(row) == canonical
+    assert decode_row(canonical, Written, PLACE) == row
+    others = {
+        json.dumps(msgspec.to_builtins(row), separators=(",", ":"), ensure_ascii=False).encode(),
+        msgspec.json.encode(row),
+        canonical.replace(b",", b", "),
+        canonical.replace(b"\\n", b"\\u000a"),
+    } - {canonical}
+    for other in others:
+        with pytest.raises(RecordError, match="expected a Written record"):
+            decode_row(other, Written, PLACE)
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(), lambda c: st.lists(c) | st.dictionaries(st.text(), c)
+    )
+)
+def test_a_record_of_its_own_file_is_laid_out_as_json_dumps_does(value: Any) -> None:
+    record = Claim(id="x", value=json.dumps(value), unit="{}", inputs=("[]", ""), method=": ,")
+    assert (
+        encode_pretty(record) == json.dumps(msgspec.to_builtins(record), indent=1).encode() + b"\n"
+    )

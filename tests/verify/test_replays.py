@@ -12,13 +12,14 @@ import pytest
 
 from ahalab.records.base import decode_file
 from ahalab.records.replay import ChangedVerdict, Replay, ReplayDifference, ReplayedAnswers
-from ahalab.verify.answers import Sets, check_answers
+from ahalab.verify.answers import Sets, answers_to_check, check_answers
 from ahalab.verify.checks import Check, Ledger
 from ahalab.verify.journals import check_journals
 from ahalab.verify.matrices import Outcomes, line_up
 from ahalab.verify.reading import Study
 from ahalab.verify.replay import check_replay
 from ahalab.verify.study import verify_study
+from ahalab.verify.workers import ALONE, Workers
 from foreign_replay import (
     ELSEWHERE,
     RIGHT,
@@ -213,7 +214,10 @@ def test_no_field_of_the_record_can_be_altered_unseen(
 ) -> None:
     root = copied(request.getfixturevalue(source), tmp_path)
     study = Study(root, Ledger(None))
-    found, again = check_answers(study, check_journals(study))
+    journals = check_journals(study)
+    shares, same = answers_to_check(study, journals)
+    with Workers(study, shares, ALONE) as workers:
+        found, again = check_answers(study, journals, workers.answers(shares), same)
     assert study.plan is not None
     outcomes = line_up(study.plan, [p for _, p in study.prompts("eval")], found)
     assert outcomes is not None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ahalab.errors import PlanError
 from ahalab.plan.load import parse_plan
+from ahalab.statistics import difference
+from ahalab.statistics.by_question import QuestionEstimate
+from ahalab.statistics.interval import Interval
 from ahalab.verify.study import verify_study
 from mutations.kinds import COMPARISON, record
 from study_builder import PLAN, build
-from tampering import read_lines, reseal
+from tampering import read_lines, rebuild, reseal
 
 SAMPLED = PLAN.replace(
     "floor_batch_size: 6,", "floor_batch_size: 6, temperature: 0.8, samples: 3, cells_per_batch: 2,"
@@ -34,6 +39,21 @@ def failed(root: Path) -> dict[str, str]:
 
 def test_a_sound_sampled_study_passes(sampled: Path) -> None:
     assert failed(sampled) == {}
+
+
+def test_a_broken_error_by_question_is_caught_where_a_question_has_several_answers(
+    sampled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = difference.by_question
+
+    def narrower(*arguments: Any) -> QuestionEstimate:
+        found = sound(*arguments)
+        return dataclasses.replace(found, interval=Interval(found.difference, found.difference))
+
+    root = Path(shutil.copytree(sampled, tmp_path / "synthetic"))
+    monkeypatch.setattr(difference, "by_question", narrower)
+    rebuild(root)
+    assert "interval_points" in failed(root)["stat.recompute"]
 
 
 def test_pass_at_k_is_the_share_of_subsets_that_hold_a_correct_answer(sampled: Path) -> None:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ahalab.cli.options import Format, FormatOption
+from ahalab.cli.options import Format, FormatOption, cores
 
 if TYPE_CHECKING:
+    from ahalab.records.manifest import Claim
     from ahalab.store.ssh import Signers
+    from ahalab.verify.checks import Check, Verification
+    from ahalab.verify.reading import Study
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 EXIT = {"PASSED": 0, "FAILED": 1, "INCOMPLETE": 4}
+
+
+class VerifyFormat(StrEnum):
+    """How a verification is printed."""
+
+    text = "text"
+    json = "json"
+    vsa = "vsa"  # a SLSA verification summary
 
 
 def sign(
@@ -28,8 +42,6 @@ def sign(
     output: FormatOption = Format.text,
 ) -> None:
     """Sign a sealed study with your SSH key."""
-    import json
-
     from ahalab.cli.output import harmless, say
     from ahalab.errors import InputError
     from ahalab.pipeline.signing import sign_study
@@ -65,6 +77,9 @@ def verify(
     plan: Annotated[
         str | None, typer.Option(help="Plan digest published before the first step.")
     ] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="Tell how one claim comes about.", metavar="ID")
+    ] = None,
     allowed_signers: Annotated[
         Path | None,
         typer.Option(help="Whose keys you accept (as git's allowed signers); needs --identity."),
@@ -76,12 +91,23 @@ def verify(
         bool,
         typer.Option("--trust-rewards", help="Run the code of the study's own rewards."),
     ] = False,
-    output: FormatOption = Format.text,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            envvar="AHALAB_JOBS", min=1, help="Processes for a large study (default: cores)."
+        ),
+    ] = None,
+    output: Annotated[
+        VerifyFormat, typer.Option("--format", help="Print as text, JSON, or a SLSA summary.")
+    ] = VerifyFormat.text,
 ) -> None:
     """Recheck everything from rows and files. No torch, no network."""
-    from ahalab.cli.output import print_check, print_verification
+    from ahalab.cli.verification_progress import VerificationProgress
+    from ahalab.cli.verification_screen import print_check
     from ahalab.errors import InputError
-    from ahalab.verify.study import verify_study
+    from ahalab.verify.story import find_claim
+    from ahalab.verify.study import Held, examine, open_study
+    from ahalab.verify.workers import Effort
 
     if not study.is_dir():
         raise InputError(f"{study}: expected the results folder of a study, found none.")
@@ -91,21 +117,43 @@ def verify(
                 f"{option}: expected sha256: and 64 hex digits, found {digest[:80]!r}. The "
                 "manifest holds the root, `ahalab freeze` prints the plan's digest."
             )
-    signers = _signers(allowed_signers, identity)
-    text = output is Format.text
-    verification = verify_study(
-        study,
-        expected_root=root,
-        expected_plan=plan,
-        signers=signers,
-        trust_rewards=trust_rewards,
-        on_check=print_check if text else None,
-    )
-    if text:
-        print_verification(verification)
-    else:
-        typer.echo(verification.to_json())
+    if claim is not None and output is VerifyFormat.vsa:
+        raise InputError("--claim: expected --format text or json, found vsa, which is of a study.")
+    held = Held(root, plan, _signers(allowed_signers, identity))
+    found = None if claim is None else find_claim(study, claim)
+    with VerificationProgress() as progress:
+
+        def tell(check: Check) -> None:
+            progress.clear()
+            print_check(check)
+
+        told = output is VerifyFormat.text and found is None
+        opened = open_study(study, tell if told else None, trust_rewards=trust_rewards)
+        verification = examine(opened, held, Effort(jobs or cores(), progress.update))
+    _print(opened, verification, output, found)
     raise typer.Exit(EXIT[verification.result])
+
+
+def _print(
+    study: Study, verification: Verification, output: VerifyFormat, claim: Claim | None
+) -> None:
+    from ahalab import __version__
+    from ahalab.cli.verification_screen import print_story, print_verification
+    from ahalab.verify.story import tell
+    from ahalab.verify.vsa import summary
+
+    if claim is not None:
+        story = tell(study, claim, verification)
+        if output is VerifyFormat.text:
+            print_story(story)
+        else:
+            typer.echo(json.dumps(story.to_plain()))
+    elif output is VerifyFormat.text:
+        print_verification(verification)
+    elif output is VerifyFormat.json:
+        typer.echo(verification.to_json())
+    else:
+        typer.echo(json.dumps(summary(study, verification, __version__, datetime.now(UTC))))
 
 
 def _signers(allowed: Path | None, identity: str | None) -> Signers | None:

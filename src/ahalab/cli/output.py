@@ -27,7 +27,6 @@ from ahalab.visible import plain
 if TYPE_CHECKING:
     from ahalab.evaluate.partial import PartialCount
     from ahalab.store.layout import StudyPaths
-    from ahalab.verify.checks import Check, Verification
 
 
 PIPE_WIDTH = 1000  # into a pipe nothing is wrapped or cut
@@ -274,25 +273,3 @@ def print_score(scored: dict[str, Any]) -> None:
     before, after = response[max(0, start - 30) : start], response[end : end + 20]
     marked = f"{before}[{response[start:end]}]{after}".replace("\n", " ")
     typer.echo(f"  rule {scored['rule']}, characters {start} to {end}: {harmless(marked)}")
-
-
-STATUS_WIDTH = 12
-
-
-def print_check(check: Check) -> None:
-    """Print one line of a verification, and its failures below it."""
-    line = f"{check.status:<{STATUS_WIDTH}} {check.name:<16} {check.count:>7}  {check.note}"
-    typer.echo(harmless(line.rstrip()))
-    for failure in check.failures:
-        place = f"{failure.file}:{failure.line}" if failure.line else failure.file
-        typer.echo(harmless(f"    {place}: expected {failure.expected}, found {failure.found}"))
-
-
-def print_verification(verification: Verification) -> None:
-    """Print the result of a verification."""
-    failed = sum(check.status == "failed" for check in verification.checks)
-    passed = sum(check.status == "passed" for check in verification.checks)
-    unchecked = sum(check.status == "not checked" for check in verification.checks)
-    typer.echo(
-        f"{verification.result}: {passed} checks passed, {failed} failed, {unchecked} not checked"
-    )

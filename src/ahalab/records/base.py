@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -17,6 +18,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 R = TypeVar("R")
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 def encode(record: msgspec.Struct) -> bytes:
@@ -25,8 +27,7 @@ def encode(record: msgspec.Struct) -> bytes:
     Raises:
         ValueError: A float is NaN or infinite; unknown is `None`, never NaN.
     """
-    built = msgspec.to_builtins(record)
-    return json.dumps(built, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    return _CANONICAL.encode(msgspec.to_builtins(record)).encode()
 
 
 def encode_pretty(record: msgspec.Struct) -> bytes:
@@ -35,8 +36,8 @@ def encode_pretty(record: msgspec.Struct) -> bytes:
     Raises:
         ValueError: A float is NaN or infinite.
     """
-    built = msgspec.to_builtins(record)
-    return (json.dumps(built, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode()
+    # As json.dumps(indent=1) writes it, which is Python and takes ten times as long.
+    return msgspec.json.format(encode(record), indent=1) + b"\n"
 
 
 def decode_row(payload: bytes, kind: type[R], place: str) -> R:
@@ -56,6 +57,32 @@ def decode_row(payload: bytes, kind: type[R], place: str) -> R:
     return _decode(payload, kind, place, encode)
 
 
+def _is_plain(payload: bytes, kind: object) -> bool:
+    """Say whether bytes that msgspec writes are those that `encode` writes."""
+    return payload.isascii() and b"\x7f" not in payload and not _holds_float(kind)
+
+
+@cache
+def _holds_float(kind: object) -> bool:
+    """Say whether a float may stand somewhere in a type: those are written in more than one way."""
+    parts: list[Any] = [msgspec.inspect.type_info(kind)]
+    seen: set[object] = set()
+    while parts:
+        part = parts.pop()
+        if isinstance(part, msgspec.inspect.FloatType | msgspec.inspect.AnyType):
+            return True
+        if isinstance(part, msgspec.inspect.StructType):
+            if part.cls not in seen:
+                parts += [field.type for field in part.fields]
+            seen.add(part.cls)
+        for name in ("types", "item_types"):
+            parts += getattr(part, name, ())
+        parts += [
+            getattr(part, n) for n in ("item_type", "key_type", "value_type") if hasattr(part, n)
+        ]
+    return False
+
+
 def decode_file(payload: bytes, kind: type[R], place: str) -> R:
     """Read a single-record file strictly: it must be exactly what `encode_pretty` writes.
 
@@ -71,6 +98,12 @@ def _decode(
     name = getattr(kind, "__name__", str(kind))
     try:
         record = msgspec.json.decode(payload, type=kind)
+        if (
+            canonical is encode
+            and _is_plain(payload, kind)
+            and msgspec.json.encode(record) == payload  # ten times as fast
+        ):
+            return record
         written = canonical(cast(msgspec.Struct, record))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise RecordError(f"{place}: expected a {name} record, found: {error}.") from error

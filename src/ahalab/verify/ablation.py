@@ -10,12 +10,10 @@ from ahalab.plan.cells import Cell
 from ahalab.records.base import to_plain
 from ahalab.records.comparison import Ablation
 from ahalab.records.diagnostics import Diagnostics
-from ahalab.scoring.arms import ArmDefinition, score_batch
 from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.exceptions import exception_fields
-from ahalab.verify.grading import Grader, Put
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.ranking import expected_components, expected_ranking
 from ahalab.verify.reading import Study, differences
@@ -30,16 +28,18 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
     found = study.record(path, Ablation)
     if not path.exists():
         tally.incomplete(f"{FILE}: not written yet")
-    elif found is not None and outcomes is not None and study.grader is not None:
+    elif found is not None and outcomes is not None:
         study.match_plan(path, found.plan_digest)
-        cells = [_cell(study, outcomes, study.grader, cell) for cell in outcomes.cells]
+        cells = [_cell(study, outcomes, cell) for cell in outcomes.cells]
         arms = [a.name for a in outcomes.plan.arms if any(c["arm"] == a.name for c in cells)]
-        expected = {
+        expected: dict[str, list[dict[str, Any]]] = {
             "cells": cells,
             "arms": [_arm(outcomes, name, [c for c in cells if c["arm"] == name]) for name in arms],
             "ranking": expected_ranking(outcomes),
             "components": expected_components(outcomes),
         }
+        for arm in expected["arms"]:
+            study.recompute(f"ablation.{arm['arm']}", arm)
         plain = to_plain(found)
         allowed = list(found.allowed or ())
         tally.expect(FILE, None, "allowed", exception_fields(study), allowed)
@@ -51,11 +51,10 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
     return found
 
 
-def _cell(study: Study, outcomes: Outcomes, grader: Grader, cell: Cell) -> dict[str, Any]:
+def _cell(study: Study, outcomes: Outcomes, cell: Cell) -> dict[str, Any]:
     arm, seed = str(cell.arm), int(cell.seed or 0)
     answers = outcomes.sets[cell]
     diagnostics = study.record(study.paths.run(arm, seed).diagnostics, Diagnostics)
-    definition = definition_of(outcomes.plan, arm)
     accuracy = {m: float(outcomes.correct_NK(answers, m).mean()) for m in METRICS}
     base = {m: float(outcomes.correct_NK(outcomes.base, m).mean()) for m in METRICS}
     return {
@@ -63,8 +62,8 @@ def _cell(study: Study, outcomes: Outcomes, grader: Grader, cell: Cell) -> dict[
         "seed": seed,
         "reward_first": diagnostics.reward.first if diagnostics else None,
         "reward_last": diagnostics.reward.last if diagnostics else None,
-        "own_score_base": _own_score(outcomes, grader, definition, (outcomes.base, seed)),
-        "own_score_adapter": _own_score(outcomes, grader, definition, (answers, seed)),
+        "own_score_base": outcomes.base.paid.get(cell),
+        "own_score_adapter": answers.paid.get(cell),
         "strict_accuracy": accuracy["strict"],
         "lenient_accuracy": accuracy["lenient"],
         "strict_difference_points": 100 * (accuracy["strict"] - base["strict"]),
@@ -78,24 +77,6 @@ def _identical(outcomes: Outcomes, answers: AnswerSet) -> float:
     base = outcomes.base.replies
     same = sum(base[key].completion == reply.completion for key, reply in answers.replies.items())
     return same / len(answers.replies)
-
-
-def _own_score(
-    outcomes: Outcomes, grader: Grader, arm: ArmDefinition, answered: tuple[AnswerSet, int]
-) -> float | None:
-    """Return the mean reward that the arm would pay for the answers; None for an own reward."""
-    if arm.not_loaded:
-        return None
-    answers, seed = answered
-    prompts = {p.prompt_id: p for p in outcomes.prompts}
-    responses = []
-    for (prompt_id, sample), reply in answers.replies.items():
-        prompt = prompts[prompt_id]
-        put = Put(reply.completion, prompt.gold, prompt.question, reply.finish)
-        responses.append(
-            grader.response(put, prompt_id=prompt_id, step=0, sample=sample, seed=seed)
-        )
-    return mean(r.reward for r in score_batch(arm, responses) if r.reward is not None)
 
 
 def _arm(outcomes: Outcomes, name: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
-from ahalab.plan.cells import BASE, Cell, answer_cells
+from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, training_cells
 from ahalab.records.answer import Answer, Protocol
-from ahalab.records.base import digest, encode
+from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
@@ -26,8 +29,10 @@ from ahalab.verify.completions import (
 )
 from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.journals import JournalFacts
+from ahalab.verify.payments import paid
 from ahalab.verify.protocols import REPLAY, protocol_of, tells_ids
 from ahalab.verify.reading import Study
+from ahalab.verify.shares import Share
 
 NAMES = (
     "arms.all",
@@ -44,8 +49,7 @@ NAMES = (
 Key = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, gc=False):  # light: there is one for every answer
     """What later checks need of one answer."""
 
     completion: str
@@ -56,7 +60,7 @@ class Reply:
     tokens: int | None  # None: an endpoint that tells no token ids
     ids: bytes | None  # token ids, four bytes each
     rule: str
-    row: int  # hash of the whole row but for the digest of its protocol
+    row: bytes  # digest of the whole row but for the digest of its protocol
 
     def outcome(self, metric: Metric) -> Outcome:
         """Return the outcome under one reading."""
@@ -70,6 +74,8 @@ class AnswerSet:
     name: str  # as `arms/random/seed-0/answers`
     replies: dict[Key, Reply]
     whole: bool
+    # What a cell's arm would pay for these answers, on average; None where that is not known.
+    paid: dict[Cell, float | None] = field(default_factory=dict)
 
     @property
     def mean_tokens(self) -> float | None:
@@ -94,22 +100,59 @@ class Rows:
 Sets = dict[Cell, AnswerSet]
 
 
-def check_answers(study: Study, journals: Mapping[str, JournalFacts]) -> tuple[Sets, Sets]:
-    """Check every answer set; return what is there, and what was generated again."""
-    found: Sets = {}
-    again: Sets = {}
+def answers_to_check(
+    study: Study, journals: Mapping[str, JournalFacts]
+) -> tuple[list[Share], set[Cell]]:
+    """Return the answer sets whose rows are to be checked, and the replays that need not be.
+
+    Those are, to the byte and under the same protocol, what was evaluated.
+    """
+    shares: list[Share] = []
+    same: set[Cell] = set()
     for cell in answer_cells(study.plan) if study.plan is not None else ():
-        paths = answer_paths(study.paths, cell)
-        if not study.present(paths.answers):
-            name = study.stored_name(paths.answers)
-            study.ledger["arms.all"].incomplete(f"{name}: not evaluated yet")
-        elif (answers := _check_set(study, cell, journals)) is not None:
-            found[cell] = answers
-        if cell.arm is None and cell != BASE:
-            continue
-        replayed = _check_replay(study, cell, journals, found.get(cell))
-        if replayed is not None:
-            again[cell] = replayed
+        for under in ("",) if cell == FLOOR else ("", REPLAY):
+            rows = answer_paths(study.paths, cell, under).answers
+            if not study.present(rows):
+                if not under:
+                    name = study.stored_name(rows)
+                    study.ledger["arms.all"].incomplete(f"{name}: not evaluated yet")
+            elif under and _same_bytes(study, cell, journals):
+                same.add(cell)
+            elif _has_protocol(study, cell, under):
+                shares.append(Share("answers", cell, under, journals.get(study.relative(rows))))
+    return shares, same
+
+
+def _has_protocol(study: Study, cell: Cell, under: str) -> bool:
+    tally, path = study.ledger["arms.all"], answer_paths(study.paths, cell, under).protocol
+    if protocol_of(study, cell, under) is not None:
+        tally.passed()
+        return True
+    if not path.exists():
+        tally.fail(study.relative(path), None, "the protocol of the answers", "none")
+    return False
+
+
+def check_answers(
+    study: Study,
+    journals: Mapping[str, JournalFacts],
+    checked: Mapping[tuple[Cell, str], AnswerSet],
+    same: Collection[Cell],
+) -> tuple[Sets, Sets]:
+    """Return every answer set that is there, and what was generated again.
+
+    Args:
+        study: The study.
+        journals: By the rows' path.
+        checked: The sets whose rows were checked, by cell, and `""` or `replay/`.
+        same: Replays that are the evaluation's, to the byte.
+    """
+    found = {cell: answers for (cell, under), answers in checked.items() if not under}
+    again = {cell: answers for (cell, under), answers in checked.items() if under}
+    for cell in same:
+        paths, first = answer_paths(study.paths, cell, REPLAY), found[cell]
+        whole = first.whole and _sealed(study, journals, paths.answers)
+        again[cell] = AnswerSet(paths.name, first.replies, whole)
     return found, again
 
 
@@ -119,20 +162,21 @@ def finish_answers(study: Study) -> None:
     study.ledger.close(NAMES)
 
 
-def _check_set(
-    study: Study, cell: Cell, journals: Mapping[str, JournalFacts], under: str = ""
-) -> AnswerSet | None:
-    paths = answer_paths(study.paths, cell, under)
-    tally, name = study.ledger["arms.all"], study.stored_name(paths.answers)
-    protocol, plan = protocol_of(study, cell, under), study.plan
+def check_set(study: Study, share: Share) -> AnswerSet | None:
+    """Check the rows of one answer set; needs nothing of the others."""
+    cell, under, plan = share.cell, share.under, study.plan
+    paths, protocol = answer_paths(study.paths, cell, under), protocol_of(study, cell, under)
     if protocol is None or plan is None:
-        if not paths.protocol.exists():
-            tally.fail(study.relative(paths.protocol), None, "the protocol of the answers", "none")
         return None
-    tally.passed()
     prompts = [prompt for _, prompt in study.prompts("eval")]
-    rows = Rows(cell, name, plan, prompts, protocol, list(study.rows(paths.answers, Answer)))
-    return check_rows(study, rows, paths.name, journals.get(study.relative(paths.answers)))
+    name, listed = study.stored_name(paths.answers), list(study.rows(paths.answers, Answer))
+    rows = Rows(cell, name, plan, prompts, protocol, listed)
+    answers = check_rows(study, rows, paths.name, share.journal)
+    if under or not answers.whole or cell == FLOOR or study.grader is None:
+        return answers
+    cells = training_cells(plan) if cell == BASE else [cell]
+    replies = [(key, (reply.completion, reply.finish)) for key, reply in answers.replies.items()]
+    return dataclasses.replace(answers, paid=paid(study.grader, plan, prompts, replies, cells))
 
 
 def check_rows(study: Study, rows: Rows, name: str, facts: JournalFacts | None) -> AnswerSet:
@@ -161,7 +205,9 @@ def _reply(row: Answer) -> Reply:
         tokens=None if row.completion_ids is None else len(row.completion_ids),
         ids=_packed(row.completion_ids) if row.completion_ids is not None else None,
         rule=row.rule,
-        row=hash(encode(replace(row, protocol=""))),
+        row=hashlib.blake2b(
+            msgspec.json.encode(replace(row, protocol="")), digest_size=16
+        ).digest(),
     )
 
 
@@ -229,6 +275,7 @@ def _check_each(study: Study, answers: Rows) -> None:
     generation, would_change = answers.protocol.generation, 0
     limit = generation.get("max_new_tokens", generation.get("max_tokens"))
     ends, told = generation.get("eos_token_id"), tells_ids(answers.plan)
+    known_ends = frozenset(i for i in ends if type(i) is int) if isinstance(ends, list) else None
     for line, row in answers.rows:
         placed = Placed(name, line, f"{row.prompt_id} sample {row.sample}", row)
         ledger["pair.key"].expect(
@@ -239,8 +286,8 @@ def _check_each(study: Study, answers: Rows) -> None:
             ledger["tokens"].fail(
                 name, line, "completion ids" if told else "no completion ids", row.completion_ids
             )
-        elif isinstance(limit, int) and isinstance(ends, list):  # else told by `protocol`
-            check_end(ledger, placed, ends, limit)
+        elif isinstance(limit, int) and known_ends is not None:  # else told by `protocol`
+            check_end(ledger, placed, known_ends, limit)
         study.check_text((name, line), row.completion_ids, row.completion)
         prompt = prompts.get(row.prompt_id)
         if prompt is not None:
@@ -249,22 +296,14 @@ def _check_each(study: Study, answers: Rows) -> None:
     count_version(study, "answers", versions, would_change, len(answers.rows))
 
 
-def _check_replay(
-    study: Study, cell: Cell, journals: Mapping[str, JournalFacts], first: AnswerSet | None
-) -> AnswerSet | None:
-    """Compare a replay with the first answers, byte by byte where both have one protocol.
-
-    Its rows are checked as any others, unless they are the very bytes that were checked already.
-    """
-    paths = answer_paths(study.paths, cell, REPLAY)
-    if not study.present(paths.answers):
-        return None
-    protocol, again = protocol_of(study, cell), protocol_of(study, cell, REPLAY)
-    sealed = _sealed(study, journals, paths.answers)
-    one = protocol is not None and protocol == again
-    if one and _equal_bytes(study, cell, sealed=sealed) and first is not None:
-        return AnswerSet(paths.name, first.replies, first.whole and sealed)
-    return _check_set(study, cell, journals, REPLAY)
+def _same_bytes(study: Study, cell: Cell, journals: Mapping[str, JournalFacts]) -> bool:
+    """Compare a replay with the first answers, byte by byte, where both have one protocol."""
+    first, again = (answer_paths(study.paths, cell, under).answers for under in ("", REPLAY))
+    protocol = protocol_of(study, cell)
+    if protocol is None or protocol != protocol_of(study, cell, REPLAY):
+        return False
+    equal = _equal_bytes(study, cell, sealed=_sealed(study, journals, again))
+    return equal and study.present(first)
 
 
 def _equal_bytes(study: Study, cell: Cell, *, sealed: bool) -> bool:

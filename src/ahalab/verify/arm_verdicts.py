@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from scipy import stats
 from ahalab.records.base import Record
 from ahalab.records.comparison import ArmComparison, Comparison
 from ahalab.records.terms import Metric
-from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
+from ahalab.verify.arm_oracle import ArmEstimate, estimate_arm
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.oracle import step_down, verdict
 from ahalab.verify.reading import Study
@@ -30,7 +31,7 @@ class _Planned:
     arm: str
     against: Literal["base", "control"]
     metric: Metric
-    estimate: SeedEstimate
+    estimate: ArmEstimate
     accuracy: float
     reference: float
 
@@ -81,33 +82,32 @@ def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:
     plan = outcomes.plan
     present = {cell.arm for cell in outcomes.cells}
     base = float(outcomes.correct_NK(outcomes.base, metric).mean())
-    confidence = plan.analysis.confidence
     family = []
     for against in plan.analysis.comparisons:
         for arm in (a.name for a in plan.arms if a.name in present):
-            treated = outcomes.differences_SN(arm, metric)
-            reference = base
-            if against == "base":
-                estimate = reward_claim(treated, outcomes.clusters, confidence)
-            elif arm == plan.control or plan.control not in present:
+            if against == "control" and (arm == plan.control or plan.control not in present):
                 continue
-            else:
-                control = outcomes.differences_SN(plan.control, metric)
-                reference = base + float(control.mean())
-                estimate = arm_against_control(treated, control, outcomes.clusters, confidence)
-            accuracy = base + float(treated.mean())
+            estimate = compared(outcomes, metric, arm, plan.control if against != "base" else None)
+            accuracy = base + statistics.fmean(estimate.by_seed)
+            reference = base if against == "base" else accuracy - estimate.difference
             family.append(_Planned(arm, against, metric, estimate, accuracy, reference))
     return family
 
 
-def _bounds(estimate: SeedEstimate) -> tuple[float, float] | None:
-    return None if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
+def compared(outcomes: Outcomes, metric: Metric, arm: str, other: str | None) -> ArmEstimate:
+    """Compare one arm with the base (`other` is None) or with another arm."""
+    key = (metric, arm, other)
+    if key not in outcomes.estimates:
+        sides = [outcomes.gains_SN(name, metric) for name in (arm, other) if name is not None]
+        samples, level = outcomes.plan.evaluation.samples, outcomes.plan.analysis.confidence
+        outcomes.estimates[key] = estimate_arm(sides, samples, outcomes.clusters, level)
+    return outcomes.estimates[key]
 
 
 def _verdict(outcomes: Outcomes, item: _Planned, p_holm: float | None) -> str:
     analysis = outcomes.plan.analysis
     margin = analysis.margin_points / 100
-    return verdict(item.estimate.p_value, p_holm, _bounds(item.estimate), margin, analysis.alpha)
+    return verdict(item.estimate.p_value, p_holm, item.estimate.bounds, margin, analysis.alpha)
 
 
 def _compare(
@@ -119,7 +119,7 @@ def _compare(
 ) -> None:
     found, p_holm, verdicts = recorded
     estimate, analysis = item.estimate, outcomes.plan.analysis
-    bounds = _bounds(estimate)
+    bounds = estimate.bounds
     base = float(outcomes.correct_NK(outcomes.base, item.metric).mean())
     shift = item.reference - base if item.against == "control" else 0.0
     detectable = None
@@ -145,6 +145,7 @@ def _compare(
         "notes": _notes(outcomes, item, p_holm, verdicts),
     }
     place = f"{item.arm} against {item.against}, {item.metric}"
+    study.recompute(f"arm.{item.arm}.{item.against}.{item.metric}", expected)
     book(study, place, expected, found)
     primary = item.metric == analysis.primary
     study.ledger["outcome.added"].expect(FILE, None, f"{place}: primary", primary, found.primary)
@@ -168,7 +169,7 @@ def _notes(
 ) -> tuple[str, ...]:
     analysis, bounds, p_value = (
         outcomes.plan.analysis,
-        _bounds(item.estimate),
+        item.estimate.bounds,
         item.estimate.p_value,
     )
     margin, found = analysis.margin_points / 100, verdicts[item.arm, item.against, item.metric]

@@ -202,6 +202,18 @@ class Tally:
         if text not in self.notes:
             self.notes.append(text)
 
+    def absorb(self, other: Tally) -> None:
+        """Count what another process found, after what was found here."""
+        self.count += other.count
+        self.failed += other.failed
+        self.failures += other.failures[: LISTED - len(self.failures)]
+        for why in other.unfinished:
+            self.incomplete(why)
+        for why in other.unchecked:
+            self.not_checked(why)
+        for text in other.notes:
+            self.note(text)
+
     def done(self) -> Check:
         """Return the check."""
         notes = [*self.unfinished, *self.unchecked, *self.notes]
@@ -228,6 +240,15 @@ class Ledger:
     def __getitem__(self, name: str) -> Tally:
         """Return the tally of a check that is still open."""
         return self._tallies[name]
+
+    def found(self) -> list[Tally]:
+        """Return the tallies, to be absorbed by the ledger of another process."""
+        return list(self._tallies.values())
+
+    def absorb(self, found: Iterable[Tally]) -> None:
+        """Add what another process found to checks that are still open."""
+        for tally in found:
+            self._tallies[tally.name].absorb(tally)
 
     def close(self, names: Iterable[str]) -> None:
         """Finish these checks."""

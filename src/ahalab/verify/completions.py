@@ -5,7 +5,7 @@ Answers of the evaluation and of the validation are checked alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -43,7 +43,7 @@ class Placed:
     row: Answer | ValidationAnswer | Ending
 
 
-def check_end(ledger: Ledger, placed: Placed, end_ids: Collection[int], limit: int) -> None:
+def check_end(ledger: Ledger, placed: Placed, end_ids: frozenset[int], limit: int) -> None:
     """Compare the finish with the token ids: an end token ends, and only the limit cuts."""
     file, line, row, ids = placed.file, placed.line, placed.row, placed.row.completion_ids
     if ids is None:
@@ -63,7 +63,7 @@ def check_end(ledger: Ledger, placed: Placed, end_ids: Collection[int], limit: i
         ledger["finish"].fail(
             file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
         )
-    elif any(i in end_ids for i in ids[:-1]):
+    elif not end_ids.isdisjoint(ids[:-1]):
         ledger["finish"].fail(file, line, "nothing after an end token", f"{len(ids)} ids")
 
 
@@ -111,10 +111,8 @@ def count_version(
         would_change: Rows of which the outcomes would change.
         rows: All of them.
     """
-    if versions[0] == versions[1]:
-        return
-    files, changed, of = study.judged_elsewhere.get((kind, versions), (0, 0, 0))
-    study.judged_elsewhere[kind, versions] = (files + 1, changed + would_change, of + rows)
+    if versions[0] != versions[1]:
+        study.judge_elsewhere({(kind, versions): (1, would_change, rows)})
 
 
 def tell_versions(study: Study) -> None:

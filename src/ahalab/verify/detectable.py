@@ -42,8 +42,8 @@ def check_detectable(
     means = _means(spread, clusters)
     if np.all(np.isin(means, (-1.0, 0.0, 1.0))):
         share = float(np.mean(means != 0))
-        reached = midp_power(share, share, len(means), alpha) if share else 0.0
         if recorded is None:
+            reached = midp_power(share, share, len(means), alpha) if share else 0.0
             right, what = reached < POWER, "one: 80 % power is reached"
         else:
             power = midp_power(recorded / 100, share, len(means), alpha) if share else 0.0
@@ -71,8 +71,9 @@ def _means(spread: FloatArray, clusters: Sequence[str]) -> FloatArray:
 def midp_power(difference: float, discordance: float, n: int, alpha: float) -> float:
     """Return how often mid-p McNemar calls a change at a true difference.
 
-    Every likely count of discordant pairs is weighed; for each, the counts of gained pairs whose
-    mid-p is at most alpha are listed, and their binomial probabilities added.
+    Every likely count of discordant pairs is weighed; for each, the largest count of gained pairs
+    is found whose half mid-p, P(X < k) + P(X = k) / 2, is at most alpha / 2, and both tails from
+    there on are added.
 
     Args:
         difference: True difference, a fraction up to `discordance`.
@@ -83,10 +84,9 @@ def midp_power(difference: float, discordance: float, n: int, alpha: float) -> f
     law = stats.binom(n, discordance)
     counts_C = np.arange(int(law.ppf(TAIL)), int(law.isf(TAIL)) + 1)
     share = (1.0 + difference / discordance) / 2.0
-    power = 0.0
-    for count, weight in zip(counts_C, law.pmf(counts_C), strict=True):
-        chances = stats.binom.pmf(np.arange(count + 1), count, 0.5)
-        tail = np.cumsum(chances) - chances / 2  # half of the mid-p
-        called = 2 * np.minimum(tail, tail[::-1]) <= alpha
-        power += weight * float(stats.binom.pmf(np.arange(count + 1), count, share)[called].sum())
-    return power
+    last_C = stats.binom.ppf(alpha / 2, counts_C, 0.5)  # P(X < last) < alpha / 2: at most one off
+    half_C = stats.binom.cdf(last_C, counts_C, 0.5) - stats.binom.pmf(last_C, counts_C, 0.5) / 2
+    last_C = np.where(half_C <= alpha / 2, last_C, last_C - 1)
+    lost_C = stats.binom.cdf(last_C, counts_C, share)
+    gained_C = stats.binom.sf(counts_C - last_C - 1, counts_C, share)
+    return float(law.pmf(counts_C) @ (lost_C + gained_C))

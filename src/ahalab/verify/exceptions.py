@@ -93,6 +93,8 @@ def check_exceptions(study: Study, plan: Plan) -> dict[str, frozenset[str]]:
         for name, field, base, found in _actual(study, cell)
         if field in fields.get(name, ())
     ]
+    for name in {one.field for one in expected}:
+        study.recomputed[f"exception.{name}"] = sum(one.field == name for one in expected)
     if recorded and not tally.expect(
         FILE, None, "allowed", [_told(e) for e in expected], [_told(e) for e in recorded]
     ):

@@ -12,7 +12,7 @@ from ahalab.scoring.training_parser import historical_outcome
 from ahalab.scoring.worker import row_decider
 
 TIMEOUT = "error: timeout"
-KEPT = 200_000  # completions whose grade is remembered
+KEPT = 40_000  # completions whose grade is remembered; then all are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,13 @@ class Grader:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self._kept: dict[Put, Grade] = {}
+        self._asked: dict[str, Asked] = {}  # by question
+
+    def _asked_of(self, question: str) -> Asked:
+        asked = self._asked.get(question)
+        if asked is None:
+            asked = self._asked[question] = replace(self.asked, prompt=question)
+        return asked
 
     def grade(self, put: Put) -> Grade:
         """Score one completion.
@@ -49,14 +56,15 @@ class Grader:
         """
         grade = self._kept.get(put)
         if grade is None:
-            asked = replace(self.asked, prompt=put.question)
+            asked = self._asked_of(put.question)
             grade = Grade(
                 score_answer(put.completion, put.gold, put.finish, asked, row_decider(asked.task)),
                 historical_outcome(put.completion, put.gold),
                 reflection_markers(put.completion),
             )
-            if len(self._kept) < KEPT:
-                self._kept[put] = grade
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[put] = grade
         return grade
 
     def response(
@@ -82,7 +90,7 @@ class Grader:
             prompt_id=prompt_id,
             step=step,
             sample=sample,
-            asked=replace(self.asked, prompt=put.question),
+            asked=self._asked_of(put.question),
             score=grade.score,
             historical=grade.historical,
             seed=seed,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Metric
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet
+from ahalab.verify.arm_oracle import ArmEstimate
 from ahalab.verify.oracle import FloatArray
 
 METRICS: tuple[Metric, ...] = ("strict", "lenient")
@@ -28,6 +29,9 @@ class Outcomes:
     prompts: list[Prompt]
     base: AnswerSet
     sets: dict[Cell, AnswerSet]
+    _correct: dict[tuple[int, Metric], FloatArray] = field(default_factory=dict)  # as worked out
+    # By metric, arm, and the arm it is compared with (None: the base); see arm_verdicts.py.
+    estimates: dict[tuple[Metric, str, str | None], ArmEstimate] = field(default_factory=dict)
 
     @cached_property
     def clusters(self) -> list[str]:
@@ -46,16 +50,23 @@ class Outcomes:
 
     def correct_NK(self, answers: AnswerSet, metric: Metric) -> FloatArray:
         """Return correctness, 0 or 1, shape (N, K)."""
-        samples = range(self.plan.evaluation.samples)
-        return np.array(
-            [
+        key = id(answers), metric  # sets live as long as this does
+        if key not in self._correct:
+            replies, samples = answers.replies, range(self.plan.evaluation.samples)
+            self._correct[key] = np.array(
                 [
-                    float(answers.replies[p.prompt_id, j].outcome(metric) == "correct")
-                    for j in samples
+                    [float(replies[p.prompt_id, j].outcome(metric) == "correct") for j in samples]
+                    for p in self.prompts
                 ]
-                for p in self.prompts
-            ]
-        )
+            )
+        return self._correct[key]
+
+    def gains_SN(self, arm: str, metric: Metric) -> list[list[int]]:
+        """Return how many answers more than the base's are right, by seed and question, (S, N)."""
+        base = self.correct_NK(self.base, metric).sum(axis=1)
+        own = [self.sets[cell] for cell in self.cells if cell.arm == arm]
+        rows = [self.correct_NK(answers, metric).sum(axis=1) - base for answers in own]
+        return [row.astype(int).tolist() for row in rows]
 
     def differences_N(self, answers: AnswerSet, metric: Metric) -> FloatArray:
         """Return a set's share of right answers minus the base's by question, shape (N,)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ahalab.errors import InputError
 from ahalab.records.plan import Plan
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
@@ -11,8 +13,8 @@ from ahalab.tasks.rewards import own_rewards, with_own_rewards
 from ahalab.verify.reading import Study
 
 
-def own_arms(study: Study, plan: Plan) -> dict[str, ArmDefinition]:
-    """Check the code of a plan's own rewards, and return the arms by name, loaded where trusted."""
+def check_own(study: Study, plan: Plan) -> dict[str, ArmDefinition]:
+    """Check the code of a plan's own rewards; return the arms by name, loaded where trusted."""
     for name in own_rewards(plan):
         _check_source(study, name, plan.rewards.get(name))
     arms = {}
@@ -34,6 +36,16 @@ def own_arms(study: Study, plan: Plan) -> dict[str, ArmDefinition]:
                 tally.not_checked(f"arm {arm.name}: {error}")
         arms[spec.name] = arm
     return arms
+
+
+def own_arm(study: Study, plan: Plan, name: str) -> ArmDefinition:
+    """Return an arm; a user's own rewards are loaded where trusted and what was frozen."""
+    spec = next(a for a in plan.arms if a.name == name)
+    arm = resolve_arm(spec.name, spec.components)
+    if own_names(arm.components) and study.trust_rewards:
+        with contextlib.suppress(InputError):  # told by `check_own`
+            return with_own_rewards(plan, arm, (study.paths.rewards,))
+    return arm
 
 
 def _check_source(study: Study, name: str, pinned: str | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ahalab.statistics.seeds import arm_against_control
+from ahalab.verify.arm_verdicts import compared
 from ahalab.verify.matrices import METRICS, Outcomes
 from ahalab.verify.oracle import FloatArray
 from ahalab.verify.runs import definition_of
@@ -51,9 +51,9 @@ def expected_ranking(outcomes: Outcomes) -> list[dict[str, Any]]:
 
 def _resampled(changes: list[FloatArray], clusters: list[str]) -> FloatArray:
     """Return each arm's mean in every draw, shape (D, A)."""
-    labels = list(dict.fromkeys(clusters))
-    members = [[at for at, own in enumerate(clusters) if own == label] for label in labels]
-    groups, rng = len(labels), np.random.default_rng(SEED)
+    labels = {label: at for at, label in enumerate(dict.fromkeys(clusters))}
+    cluster_of_N, groups = np.array([labels[own] for own in clusters]), len(labels)
+    rng = np.random.default_rng(SEED)
     drawn_groups = rng.multinomial(groups, np.full(groups, 1 / groups), size=DRAWS)
     drawn_seeds = [
         rng.multinomial(s, np.full(s, 1 / s), size=DRAWS) if s > 1 else None
@@ -61,10 +61,10 @@ def _resampled(changes: list[FloatArray], clusters: list[str]) -> FloatArray:
     ]
     means = np.empty((DRAWS, len(changes)))
     for draw in range(DRAWS):
-        taken = [at for g in np.flatnonzero(drawn_groups[draw]) for at in members[g]]
-        times = [n for g, n in enumerate(drawn_groups[draw]) if n for _ in members[g]]
+        times_N = drawn_groups[draw][cluster_of_N].astype(float)  # how often each question is drawn
+        asked = times_N.sum()
         for at, (values_SN, seeds) in enumerate(zip(changes, drawn_seeds, strict=True)):
-            by_seed = values_SN[:, taken] @ np.array(times) / sum(times)
+            by_seed = values_SN @ times_N / asked
             centre = float(by_seed.mean())
             means[draw, at] = centre
             if seeds is not None:
@@ -86,13 +86,8 @@ def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
         more, less = (other, one) if swapped else (one, other)
         weights = {one: float(ours.get(name, 0)), other: float(theirs.get(name, 0))}
         for metric in METRICS:
-            estimate = arm_against_control(
-                outcomes.differences_SN(more, metric),
-                outcomes.differences_SN(less, metric),
-                outcomes.clusters,
-                plan.analysis.confidence,
-            )
-            bounds = estimate.interval
+            estimate = compared(outcomes, metric, more, less)
+            bounds = estimate.bounds
             found.append(
                 {
                     "component": name,
@@ -104,7 +99,7 @@ def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
                     "difference_points": 100 * estimate.difference,
                     "interval_points": None
                     if bounds is None
-                    else [100 * bounds.low, 100 * bounds.high],
+                    else [100 * bounds[0], 100 * bounds[1]],
                     "p_value": estimate.p_value,
                 }
             )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,23 +31,45 @@ MAX_RECORD_BYTES = 256 << 20
 _NOT_FINITE = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
 
 
+# Rows that other scorers judged, by kind and versions: files, outcomes that change, rows.
+JudgedElsewhere = dict[tuple[str, tuple[str, str]], tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read of a study, and its faults told: other processes begin with it."""
+
+    plan: Plan | None
+    records: dict[Path, Record | None]
+    prompts: dict[Split, list[tuple[int, Prompt]]]
+
+
 class Study:
     """A study under verification: what was read of it is kept, faults go to the ledger."""
 
-    def __init__(self, root: Path, ledger: Ledger, *, trust_rewards: bool = False) -> None:
+    def __init__(
+        self, root: Path, ledger: Ledger, *, trust_rewards: bool = False, known: Known | None = None
+    ) -> None:
         self.root = root
         self.trust_rewards = trust_rewards
         self.paths = StudyPaths(root)
         self.ledger = ledger
-        # Rows that other scorers judged, by kind and versions: files, outcomes that change, rows.
-        self.judged_elsewhere: dict[tuple[str, tuple[str, str]], tuple[int, int, int]] = {}
-        self._records: dict[Path, Record | None] = {}
-        self._prompts: dict[Split, list[tuple[int, Prompt]]] = {}
-        self.plan = self._read_plan()
+        self.judged_elsewhere: JudgedElsewhere = {}
+        # What was worked out again, by the id of the claim on it; see claims.py.
+        self.recomputed: dict[str, object] = {}
+        self.row_counts: dict[str, int] = {}  # committed rows, by the rows' plain name
+        self._records = known.records if known else {}
+        self._prompts = known.prompts if known else {}
+        self.plan = known.plan if known else self._read_plan()
         self.plan_digest = None if self.plan is None else digest(self.plan)
         self.grader = (
             None if self.plan is None else Grader(asked_of(self.plan.task, self.plan.answer_format))
         )
+
+    @property
+    def known(self) -> Known:
+        """What was read so far."""
+        return Known(self.plan, self._records, self._prompts)
 
     @cached_property
     def decoder(self) -> Decoder | None:
@@ -60,6 +83,23 @@ class Study:
                 "the tokenizer is not part of the study, and not at hand here"
             )
         return found
+
+    def judge_elsewhere(self, found: JudgedElsewhere) -> None:
+        """Count rows that other scorers judged: files, outcomes that change, rows."""
+        for key, counted in found.items():
+            before = self.judged_elsewhere.get(key, (0, 0, 0))
+            files, changed, rows = (a + b for a, b in zip(before, counted, strict=True))
+            self.judged_elsewhere[key] = files, changed, rows
+
+    def recompute(self, stem: str, fields: Mapping[str, Any]) -> None:
+        """Keep what was worked out again, under the ids that claims on it have."""
+        for name, value in fields.items():
+            if name.endswith("interval_points"):
+                part = f"{stem}.{name.removesuffix('interval_points').rstrip('_')}".rstrip(".")
+                for side, bound in zip(("low", "high"), value or (None, None), strict=True):
+                    self.recomputed[f"{part}.interval_{side}_points"] = bound
+            else:
+                self.recomputed[f"{stem}.{name}"] = value
 
     def check_text(self, place: tuple[str, int], ids: Sequence[int] | None, text: str) -> None:
         """Compare a completion with the text of its token ids; `place` is file and line."""

@@ -203,7 +203,8 @@ class _Side:
         limit = answering.generation.get("max_new_tokens")
         ends = answering.generation.get("eos_token_id")
         if isinstance(limit, int) and isinstance(ends, list):
-            check_end(self.study.ledger, placed, ends, limit)
+            known = frozenset(i for i in ends if type(i) is int)
+            check_end(self.study.ledger, placed, known, limit)
         place = (placed.file, placed.line)
         self.study.check_text(place, ending.completion_ids, ending.completion)
         if prompt is None:

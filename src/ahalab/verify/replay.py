@@ -39,6 +39,7 @@ def check_replay(study: Study, outcomes: Outcomes | None, again: Sets) -> Replay
             tally.fail(FILE, None, "no record, as no whole answer set was generated again", "one")
     else:
         expected = _expected(study, outcomes, whole)
+        study.recompute("replay", expected)
         _tell(study, expected)
         if found is not None:
             study.match_plan(path, found.plan_digest)

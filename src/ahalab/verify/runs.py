@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ahalab.plan.cells import Cell, pilot_of, training_cells
 from ahalab.plan.schedule import expected_rollouts
@@ -11,14 +12,17 @@ from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.own import own_names
+from ahalab.store.layout import RunPaths
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.base import check_base
 from ahalab.verify.checks import Ledger
 from ahalab.verify.journals import JournalFacts
-from ahalab.verify.own import own_arms
+from ahalab.verify.own import check_own, own_arm
+from ahalab.verify.protocols import end_ids_of
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows, check_rollouts, training_digest
+from ahalab.verify.shares import Share
 from ahalab.verify.steps import check_diagnostics, check_steps
 from ahalab.verify.validation import check_validation
 
@@ -31,56 +35,88 @@ OWN_TO_A_RUN = ("seed", "data_seed")  # the only fields of the configuration tha
 NOT_COMPARED = ("report_to",)  # TRL rewrites it, and it changes no number
 
 
-def check_runs(study: Study, journals: Mapping[str, JournalFacts], end_ids: frozenset[int]) -> None:
-    """Check every planned run, one in memory at a time."""
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What the comparison of runs needs of one whose rows were checked."""
+
+    file: str  # of the rollouts, relative to the study
+    seen: list[tuple[int, tuple[int, int, str]]]  # line; step, group and prompt, once a group
+    digest: str  # of what made the gradient
+
+
+def runs_to_check(study: Study, journals: Mapping[str, JournalFacts]) -> list[Share]:
+    """Return every run that was begun, after saying which are not there."""
+    shares = []
+    for cell in training_cells(study.plan) if study.plan is not None else ():
+        paths, tally = _paths(study, cell), study.ledger["arms.all"]
+        there = study.present(paths.rollouts)
+        if not paths.record.exists():
+            tally.incomplete(f"{cell.name}: training is not finished")
+        elif there:
+            tally.passed()
+        else:
+            name = study.relative(paths.rollouts)
+            tally.fail(name, None, "the run's completions", "none")
+        if there:
+            journal = journals.get(study.relative(paths.rollouts))
+            shares.append(Share("run", cell, journal=journal))
+    return shares
+
+
+def check_run(study: Study, share: Share) -> Trained | None:
+    """Check the rows and the summary of one run; needs nothing of the others."""
+    plan, cell = study.plan, share.cell
+    if plan is None:
+        return None
+    end_ids, arm = end_ids_of(study), own_arm(study, plan, str(cell.arm))
+    run = _open(study, plan, cell, arm)
+    run.rows = list(study.rows(run.paths.rollouts, Rollout))
+    check_rollouts(study, run, end_ids)
+    validation = check_validation(study, run, end_ids)
+    check_diagnostics(study, run, check_steps(study, run), validation or [])
+    seen = [(n, (row.step, row.group, row.prompt_id)) for n, row in run.rows if row.sample == 0]
+    return Trained(run.file, seen, training_digest(run))
+
+
+def check_runs(
+    study: Study, journals: Mapping[str, JournalFacts], trained: Mapping[Cell, Trained]
+) -> None:
+    """Check the grid of runs, and one run against another; `trained` by cell."""
     plan = study.plan
     if plan is not None:
         _check_grid(study, plan)
-        arms = own_arms(study, plan)
+        arms = check_own(study, plan)
         orders: dict[int, tuple[str, list[tuple[int, int, str]]]] = {}
         weights: dict[str, tuple[str, str]] = {}
         first: RunRecord | None = None
-        for cell in training_cells(plan):
+        for cell, rows in trained.items():
             run = _open(study, plan, cell, arms[str(cell.arm)])
-            if run is None:
-                continue
-            check_rollouts(study, run, end_ids)
-            validation = check_validation(study, run, end_ids)
-            check_diagnostics(study, run, check_steps(study, run), validation or [])
-            _check_order(study, run, orders)
+            _check_order(study, run, rows, orders)
             if run.record is not None:
                 first = first or run.record
                 _check_record(study, run, journals)
                 _check_config(study, run, first)
                 check_adapter(study, run)
-                check_shared_weights(study, run, training_digest(run), weights)
+                check_shared_weights(study, run, rows.digest, weights)
         check_base(study, plan, first)
     study.ledger.close(NAMES)
 
 
-def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows | None:
-    """Read a run's rows; None when it was not begun."""
-    paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
-    record = study.record(paths.record, RunRecord)
-    tally = study.ledger["arms.all"]
-    if not paths.record.exists():
-        tally.incomplete(f"{cell.name}: training is not finished")
-        if not study.present(paths.rollouts):
-            return None
-    elif not study.present(paths.rollouts):
-        tally.fail(study.relative(paths.rollouts), None, "the run's completions", "none")
-        return None
-    else:
-        tally.passed()
+def _paths(study: Study, cell: Cell) -> RunPaths:
+    return study.paths.run(str(cell.arm), int(cell.seed or 0))
+
+
+def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows:
+    """Return a run without its rows."""
+    paths = _paths(study, cell)
     return RunRows(
         cell=cell,
         paths=paths,
         file=study.stored_name(paths.rollouts),
         arm=arm,
         plan=plan,
-        record=record,
+        record=study.record(paths.record, RunRecord),
         prompts={p.prompt_id: p for _, p in study.prompts("train")},
-        rows=list(study.rows(paths.rollouts, Rollout)),
     )
 
 
@@ -195,17 +231,19 @@ def _check_model(ledger: Ledger, name: str, run: RunRows, first: RunRecord) -> N
 
 
 def _check_order(
-    study: Study, run: RunRows, orders: dict[int, tuple[str, list[tuple[int, int, str]]]]
+    study: Study,
+    run: RunRows,
+    trained: Trained,
+    orders: dict[int, tuple[str, list[tuple[int, int, str]]]],
 ) -> None:
     """Compare the prompts a run saw with those of the first arm under the same seed."""
     if run.record is None:
         return
-    seen = [(row.step, row.group, row.prompt_id) for _, row in run.rows if row.sample == 0]
+    seen = [place for _, place in trained.seen]
     other, expected = orders.setdefault(int(run.cell.seed or 0), (run.cell.name, seen))
     tally = study.ledger["arm.order"]
-    for at, (ours, theirs) in enumerate(zip(expected, seen, strict=False)):
+    for at, (ours, (line, theirs)) in enumerate(zip(expected, trained.seen, strict=False)):
         if ours != theirs:
-            line = next(n for n, row in run.rows if (row.step, row.group) == theirs[:2])
             tally.fail(run.file, line, f"group {at} as in {other}: {ours[2]}", theirs[2])
             return
     tally.passed(len(seen))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
+from ahalab.records.templates import TemplateComparison
 from ahalab.store.ssh import Signers
 from ahalab.verify.ablation import check_ablation
-from ahalab.verify.answers import check_answers, finish_answers
+from ahalab.verify.answers import Sets, answers_to_check, check_answers, finish_answers
 from ahalab.verify.cardfile import check_cards
 from ahalab.verify.changed import check_changed
 from ahalab.verify.checks import Check, Ledger, Verification
@@ -18,17 +20,31 @@ from ahalab.verify.files import check_files
 from ahalab.verify.journals import check_journals
 from ahalab.verify.matrices import line_up
 from ahalab.verify.prompts import check_prompts
-from ahalab.verify.protocols import check_protocols, end_ids_of
+from ahalab.verify.protocols import check_protocols
 from ahalab.verify.reading import Study
 from ahalab.verify.reflection import check_continuations
 from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.replay import check_replay
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
-from ahalab.verify.runs import check_runs
+from ahalab.verify.runs import check_runs, runs_to_check
+from ahalab.verify.shares import read_ahead
 from ahalab.verify.signature import check_signature
 from ahalab.verify.templates import check_templates
 from ahalab.verify.verdicts import check_comparison
+from ahalab.verify.workers import ALONE, Effort, Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a reader holds from outside; arguments as for `verify_study`."""
+
+    root: str | None = None
+    plan: str | None = None
+    signers: Signers | None = None
+
+
+NOTHING = Held()
 
 
 def verify_study(
@@ -39,6 +55,7 @@ def verify_study(
     expected_plan: str | None = None,
     signers: Signers | None = None,
     trust_rewards: bool = False,
+    effort: Effort = ALONE,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
 
@@ -49,40 +66,60 @@ def verify_study(
         expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
         signers: Whose signature is required; None: `sig.key` is not checked.
         trust_rewards: Whether the code of users' own rewards is run.
+        effort: Among how many processes a large study is shared out, and who is told how far it is.
 
     Returns:
-        All checks. Whatever is wrong with the evidence is a failure there, never an exception.
+        All checks, the same whatever the effort. Whatever is wrong with the evidence is a failure
+        there, never an exception.
 
     Raises:
         InputError: There is no such folder.
         MissingError: A signature is required, and there is no ssh-keygen to check it.
     """
+    study = open_study(root, on_check, trust_rewards=trust_rewards)
+    return examine(study, Held(expected_root, expected_plan, signers), effort)
+
+
+def open_study(
+    root: Path, on_check: Callable[[Check], None] | None = None, *, trust_rewards: bool = False
+) -> Study:
+    """Open a study for `examine`; it keeps what was read and worked out.
+
+    Raises:
+        InputError: There is no such folder.
+    """
     if not root.is_dir():
         raise InputError(
             f"{root}: expected the folder of a study, found none. Name a folder in results/."
         )
-    ledger = Ledger(on_check)
-    study = Study(root, ledger, trust_rewards=trust_rewards)
-    check_files(study, expected_root, expected_plan)
-    check_signature(study, signers)
+    return Study(root, Ledger(on_check), trust_rewards=trust_rewards)
+
+
+def examine(study: Study, held: Held = NOTHING, effort: Effort = ALONE) -> Verification:
+    """Make every check of a study that was opened.
+
+    Raises:
+        MissingError: A signature is required, and there is no ssh-keygen to check it.
+    """
+    ledger = study.ledger
+    check_files(study, held.root, held.plan)
+    check_signature(study, held.signers)
     journals = check_journals(study)
-    check_prompts(study)
-    check_runs(study, journals, end_ids_of(study))
-    templates = check_templates(study, journals)
-    check_protocols(study)
-    check_rescored(study)
-    answers, again = check_answers(study, journals)
+    study.row_counts = {name: facts.state.rows for name, facts in journals.items()}
+    read_ahead(study)
+    runs = runs_to_check(study, journals)
+    sets, same = answers_to_check(study, journals)
+    with Workers(study, [*runs, *sets], effort) as workers:
+        check_prompts(study)
+        check_runs(study, journals, workers.trained(runs))
+        templates = check_templates(study, journals)
+        check_protocols(study)
+        check_rescored(study)
+        answers, again = check_answers(study, journals, workers.answers(sets), same)
     cut = check_continuations(study, journals, answers)
     finish_answers(study)
-    prompts = [prompt for _, prompt in study.prompts("eval")]
-    outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
     check_reflection(study, answers, cut)
-    comparison = check_comparison(study, outcomes)
-    check_changed(study, outcomes)
-    ablation = check_ablation(study, outcomes)
-    replay = check_replay(study, outcomes, again)
-    check_report(study, check_claims(study, comparison, ablation, replay, templates))
-    check_cards(study)
+    _check_conclusions(study, answers, again, templates)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
@@ -95,3 +132,17 @@ def verify_study(
         "no file can show that no run was hidden before the plan was published"
     )
     return ledger.verification()
+
+
+def _check_conclusions(
+    study: Study, answers: Sets, again: Sets, templates: TemplateComparison | None
+) -> None:
+    """Check what was made of the answers, each time from the answers."""
+    prompts = [prompt for _, prompt in study.prompts("eval")]
+    outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
+    comparison = check_comparison(study, outcomes)
+    check_changed(study, outcomes)
+    ablation = check_ablation(study, outcomes)
+    replay = check_replay(study, outcomes, again)
+    check_report(study, check_claims(study, comparison, ablation, replay, templates))
+    check_cards(study)

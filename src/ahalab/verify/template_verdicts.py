@@ -59,6 +59,7 @@ def check_template_comparison(
     _book(study, "", head, found)
     for template, result in zip(asked.templates, found.templates, strict=True):
         expected = {**to_plain(template), **_counted(sets[template.name])}
+        study.recompute(f"template.{template.name}", expected)
         _book(study, template.name, expected, result)
     metrics = tuple(one.metric for one in found.ranges)
     if study.ledger["outcome.missing"].expect(FILE, None, "ranges of", METRICS, metrics):
@@ -66,6 +67,7 @@ def check_template_comparison(
             correct = {n: _correct_N(sets[n], prompts, one.metric) for n in names}
             clusters = [normalised(prompt.question) for prompt in prompts]
             expected = _range(correct, clusters, plan.analysis.confidence)
+            study.recompute(f"templates.{one.metric}", expected)
             _book(study, one.metric, expected, one)
             check_template_sentence(study, one, found)
     return found

@@ -204,6 +204,7 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
             wanted = dict(expected[metric])
             if recorded.p_max_t is not UNSET:  # else of an earlier version
                 wanted["p_max_t"] = corrected[metric, cell.arm, cell.seed]
+            study.recompute(f"adapter.{cell.arm}.{cell.seed}.{metric}", wanted)
             book(study, place, wanted, recorded)
             spread = outcomes.differences_N(outcomes.sets[cell], metric)
             check_detectable(study, place, recorded, spread, outcomes.clusters)
@@ -334,6 +335,7 @@ def _compare_floor(study: Study, found: NoiseFloor, floor: AnswerSet, outcomes: 
         before, after = (outcomes.correct_NK(s, metric) for s in (outcomes.base, floor))
         expected[f"{metric}_gained"] = int(np.count_nonzero(after > before))
         expected[f"{metric}_lost"] = int(np.count_nonzero(after < before))
+    study.recompute("floor", expected)
     for field, value in expected.items():
         study.ledger["stat.n"].expect(FILE, None, f"floor: {field}", value, getattr(found, field))
     check_floor_sentence(study, found)
