@@ -10,7 +10,7 @@ run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
 
 test: venv
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile
 
 # Train the organism with each supported set of libraries, or with SETS="newest oldest".
 test-compat: venv

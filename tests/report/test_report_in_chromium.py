@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from synthetic import ROOT
 from synthetic_answers import EFFECTS
+
+from ahalab.report.html import build_report
+from ahalab.store.layout import StudyPaths
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
@@ -118,6 +122,21 @@ def test_every_segment_leads_to_as_many_answers_as_it_counts(
     segment.click()
     expect(opened.locator("#count")).to_have_text(re.compile(f" of {count} pairs$"))
     assert set(opened.locator(".card .tag").all_inner_texts()) == {f"lenient {change}"}
+
+
+def test_the_list_of_a_sample_says_that_it_is_one(
+    browser: playwright.Browser, study: StudyPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ahalab.report.answers.MAX_BYTES", 60_000)
+    file = tmp_path / "report.html"
+    file.write_text(build_report(study, ROOT), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    gained(page).click()
+    expect(page.locator("#count")).to_have_text(
+        re.compile(r"^1 to \d+ of \d+ pairs in the sample on this page$")
+    )
+    page.close()
 
 
 def test_filters_stand_in_the_address_and_come_back_from_it(opened: playwright.Page) -> None:

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
+from reflection_builder import add_continuations
 
+from ahalab.plan.cells import BASE
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Claims
+from ahalab.records.reflection import Reflection
+from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Check, Ledger
 from ahalab.verify.reading import Study
 from ahalab.verify.reportfile import check_report
+from study_builder import build
 
 Edit = Callable[[str], str]
 
@@ -115,3 +121,17 @@ def test_a_report_that_shows_something_else_is_refused(study: Path, edit: Edit, 
     told = [f"{failure.expected} {failure.found}" for failure in check.failures]
     assert any(found in one for one in told), told
     assert {failure.file for failure in check.failures} == {"report.html"}
+
+
+def test_what_reflecting_causes_stands_in_the_report_and_is_bound(tmp_path: Path) -> None:
+    root = add_continuations(build(tmp_path / "synthetic"), [BASE])
+    paths = StudyPaths(root)
+    found = decode_file(paths.reflection.read_bytes(), Reflection, "reflection")
+    page = paths.report.read_text(encoding="utf-8")
+    sentence = next(e for e in found.causal[0].effects if e.metric == found.primary).sentence
+    assert f">{escape(sentence)}</li>" in page
+    assert "What reflecting causes" in page
+    assert report_bind(root).failures == ()
+    told = re.sub(r"(causal/0/effects/\d/sentence\">)[^<]*<", r"\g<1>It causes everything.<", page)
+    paths.report.write_text(told, encoding="utf-8")
+    assert [f.found for f in report_bind(root).failures] == ["It causes everything."]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ahalab.view.filters import Field, Searched, clause, match_of
 from ahalab.view.query import Condition, QueryError, Term, Words, parse
-from ahalab.view.rollouts import FIELDS, SEARCHED
+from ahalab.view.search import FIELDS, SEARCHED
 
 
 def test_fields_words_and_phrases_are_told_apart() -> None:

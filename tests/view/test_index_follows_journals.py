@@ -22,7 +22,7 @@ from ahalab.store.rows import compress_sealed
 from ahalab.view.database import cache_folder, index_path, open_for_reading
 from ahalab.view.follow import Follower
 from ahalab.view.index import Extent, Indexer
-from ahalab.view.rollouts import search
+from ahalab.view.search import search
 from ahalab.view.sources import check_folders, find_studies
 
 ROLLOUTS = len(ADAPTERS) * 3 * 8

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sqlite3
 import subprocess
 import sys
@@ -101,19 +102,38 @@ def test_a_dead_owner_has_stopped(viewed: Viewed) -> None:
     assert (one.status, one.why) == ("stopped", "no process writes here; the same command resumes")
 
 
+def test_a_process_of_another_machine_is_judged_by_its_commits(viewed: Viewed) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    lock(viewed, pid=7, host="elsewhere\u202e", since=since)
+    one = run(viewed, last_commit(viewed, 60))
+    assert (one.status, one.why) == ("running", "process 7 of elsewhere\\u202e")
+    one = run(viewed, last_commit(viewed, 500))
+    assert one.status == "stale"
+    assert "can't be seen from here, and nothing was committed for 500 s" in one.why
+
+
+def test_a_killed_writer_of_this_machine_has_stopped_at_once(viewed: Viewed) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    lock(viewed, pid=gone.pid, host=platform.node(), since=datetime.now(UTC).isoformat())
+    assert run(viewed, last_commit(viewed, 1)).status == "stopped"
+
+
 def test_a_later_process_of_the_same_number_is_not_the_owner(viewed: Viewed) -> None:
     before = datetime.now(UTC) - timedelta(days=2)
     lock(viewed, pid=os.getpid(), since=before.isoformat(timespec="seconds"))
     assert run(viewed, last_commit(viewed, 60)).status == "stopped"
 
 
-@pytest.mark.parametrize("told", ["", "{", '{"pid": "x", "since": 3}', "[]", '{"pid": -1}'])
+@pytest.mark.parametrize(
+    "told", ["", "{", '{"pid": "x", "since": 3}', "[]", '{"pid": -1, "since": "2026-01-01"}']
+)
 def test_a_lock_that_cannot_be_read_owns_nothing(viewed: Viewed, told: str) -> None:
     lock(viewed).write_text(told)
     assert run(viewed, last_commit(viewed, 60)).status == "stopped"
 
 
-def test_fresh_commits_are_a_running_run_whoever_writes(viewed: Viewed) -> None:
+def test_fresh_commits_without_a_lock_are_a_running_run(viewed: Viewed) -> None:
     assert run(viewed, last_commit(viewed, 5)).status == "running"
 
 

@@ -29,6 +29,7 @@ from ahalab.report.provenance import (
     run_table,
     selection_sentence,
 )
+from ahalab.report.reflecting import reflection_sentences, reflection_table
 from ahalab.report.run_tables import ablation_tables, diagnostics_table, reading_table
 from ahalab.report.sources import Study, read_study
 from ahalab.report.tables import (
@@ -107,6 +108,8 @@ def build_report(paths: StudyPaths, root: str) -> str:
         lengths=length_panels(study, styles),
         scorers=draw_panels(study, styles, SCORERS),
         reflection=draw_panels(study, styles, REFLECTION),
+        reflection_sentences=reflection_sentences(study.reflection),
+        reflection_table=reflection_table(study.reflection),
         reflected=any(step.reflection_fraction for run in study.runs for step in run.steps),
         thinning=thinning(study),
         alarms=alarms(study),

@@ -15,6 +15,7 @@ from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.manifest import Claims
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Selection
+from ahalab.records.reflection import Reflection
 from ahalab.records.replay import Replay
 from ahalab.records.run import RunRecord
 from ahalab.records.step import Step
@@ -53,6 +54,7 @@ class Study:
     unequal: tuple[str, ...]  # answer sets made under another protocol than the comparison's
     replay: Replay | None = None  # None: nothing was generated again
     templates: TemplateComparison | None = None  # None: not tried
+    reflection: Reflection | None = None  # None: `ahalab reflect` was not asked
 
 
 def read_study(paths: StudyPaths) -> Study:
@@ -72,6 +74,7 @@ def read_study(paths: StudyPaths) -> Study:
     selection = _optional(paths.prompt_report, Selection)
     replay = _optional(paths.replay, Replay)
     templates = _optional(paths.template_comparison, TemplateComparison)
+    reflection = _optional(paths.reflection, Reflection)
     for path, record in (
         (paths.comparison, comparison),
         (paths.changed, changed),
@@ -80,6 +83,7 @@ def read_study(paths: StudyPaths) -> Study:
         (paths.prompt_report, selection),
         (paths.replay, replay),
         (paths.template_comparison, templates),
+        (paths.reflection, reflection),
     ):
         if record is not None:
             _same_plan(path, record.plan_digest, plan_digest)
@@ -97,6 +101,7 @@ def read_study(paths: StudyPaths) -> Study:
         unequal=_unequal(paths, plan, comparison.protocol_digest),
         replay=replay,
         templates=templates,
+        reflection=reflection,
     )
 
 

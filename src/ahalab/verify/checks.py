@@ -82,7 +82,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "report.quote": "every quoted completion stands in the rows",
         "ablation": "the table of arms and seeds comes out again",
         "claims": "claims are the values of comparison and ablation",
-        "report.bind": "the report prints the values of the claims",
+        "report.bind": "the report prints the values of claims and records, and recorded answers",
         "report.root": "the report was made from this evidence",
         "card.bind": "model cards say what the analysis found, and nothing else",
         "card.root": "model cards were made from this evidence",

@@ -15,7 +15,7 @@ class Printed:
     tag: str
     line: int
     claims: tuple[str, ...]
-    file: str | None  # of the row it stands in
+    file: str | None  # its own, or of the row it stands in
     fields: tuple[str, ...]
     text: str = ""
     depth: int = 1  # elements of its tag that are open within it
@@ -63,7 +63,8 @@ class _Reader(HTMLParser):
         claims, fields = (named.get(f"data-{kind}", "").split() for kind in ("claim", "field"))
         number = tag in ("td", "th") and "n" in named.get("class", "").split()
         if claims or fields or (number and tag == "td"):
-            self._open.append(Printed(tag, line, tuple(claims), self._file, tuple(fields)))
+            file = named.get("data-file", self._file)
+            self._open.append(Printed(tag, line, tuple(claims), file, tuple(fields)))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "script":

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-import msgspec
-
-from ahalab.errors import InputError, ProtocolError
+from ahalab.errors import InputError
 from ahalab.plan.cells import BASE, Cell
-from ahalab.records.answer import Protocol, covers, differing_fields, without_adapter
-from ahalab.records.base import decode_file
 from ahalab.records.terms import Metric
+from ahalab.view.comparable import comparability
 from ahalab.view.filters import FINISHES, OUTCOMES, Field, Searched, clause
 from ahalab.view.query import parse
 from ahalab.view.scored import Question, Taken, taken
 from ahalab.view.shown import Shown, line, shown
-from ahalab.view.sources import Study, answers_of
+from ahalab.view.sources import Study
 from ahalab.visible import plain
 
 PAGE = 50
@@ -132,6 +128,16 @@ class Pair:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class PairQuery:
+    """What is asked of a list of pairs."""
+
+    metric: Metric
+    show: str  # one of SHOWS
+    query: str
+    page: int  # from 1 on
+
+
 def pairs(
     study: Study,
     database: sqlite3.Connection,
@@ -167,16 +173,6 @@ def pairs(
         cell.name, asked.metric, dict(zip(kinds, counts, strict=True)), total, asked.page,
         max(1, -(-total // PAGE)), tuple(_line(row) for row in rows), note,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PairQuery:
-    """What is asked of a list of pairs."""
-
-    metric: Metric
-    show: str  # one of SHOWS
-    query: str
-    page: int  # from 1 on
 
 
 def pair(study: Study, database: sqlite3.Connection, cell: Cell, number: int) -> Pair:
@@ -217,53 +213,6 @@ def pair(study: Study, database: sqlite3.Connection, cell: Cell, number: int) ->
         adapter=_side(study, asked, row, "a"),
         note=note,
     )
-
-
-def comparability(study: Study, cell: Cell) -> str:
-    """Return what a reader must know before comparing; mostly nothing.
-
-    Raises:
-        ProtocolError: The protocols differ in more than the analysis was allowed.
-    """
-    base = _protocol(answers_of(study.paths, BASE).protocol)
-    adapter = _protocol(answers_of(study.paths, cell).protocol)
-    if base is None or adapter is None:
-        return "" if base is adapter else "Only one side has a protocol yet."
-    differing = differing_fields(without_adapter(base), without_adapter(adapter))
-    if not differing:
-        return ""
-    allowed = _allowed(study.paths.comparison)
-    refused = [field for field in differing if not covers(allowed, field)]
-    if refused:
-        raise ProtocolError(
-            f"{cell.name}: expected the protocol of the base, found another "
-            f"{', '.join(map(plain, refused))}. Such answers are not compared."
-        )
-    return f"An exception: the protocols differ in {', '.join(map(plain, differing))}."
-
-
-def _protocol(path: Path) -> Protocol | None:
-    try:
-        return decode_file(path.read_bytes(), Protocol, str(path))
-    except OSError:
-        return None
-
-
-class _Allowed(msgspec.Struct):
-    field: str
-
-
-class _Exceptions(msgspec.Struct):
-    allowed: tuple[_Allowed, ...] = ()
-
-
-def _allowed(comparison: Path) -> tuple[str, ...]:
-    """Return the fields in which the analysis was allowed to compare unequal protocols."""
-    try:
-        found = msgspec.json.decode(comparison.read_bytes(), type=_Exceptions)
-    except (OSError, msgspec.MsgspecError):
-        return ()
-    return tuple(exception.field for exception in found.allowed)
 
 
 def _run(database: sqlite3.Connection, cell: Cell) -> int:

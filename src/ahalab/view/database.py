@@ -82,8 +82,8 @@ def open_for_writing(path: Path, root: Path) -> sqlite3.Connection:
     Raises:
         InputError: The cache folder can't be written to.
     """
+    make_folder()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists() and not _usable(path):
             remove(path)
         database = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -95,11 +95,27 @@ def open_for_writing(path: Path, root: Path) -> sqlite3.Connection:
             database.executescript(f"BEGIN IMMEDIATE;{made}COMMIT;")
             database.execute("INSERT INTO about VALUES ('study', ?)", (str(root.resolve()),))
     except (OSError, sqlite3.OperationalError) as error:
-        raise InputError(
-            f"{path}: expected a cache folder to keep the index in, found: {error}. "
-            "Free space, or set XDG_CACHE_HOME to a folder that can be written to."
-        ) from error
+        raise _unwritable(path, str(error)) from error
     return database
+
+
+def make_folder() -> None:
+    """Make the cache folder, for this user alone.
+
+    Raises:
+        InputError: It can't be made.
+    """
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise _unwritable(cache_folder(), error.strerror or str(error)) from error
+
+
+def _unwritable(path: Path, found: str) -> InputError:
+    return InputError(
+        f"{path}: expected a cache folder to keep the index in, found: {found}. "
+        "Free space, or set XDG_CACHE_HOME to a folder that can be written to."
+    )
 
 
 def _usable(path: Path) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ahalab.errors import InputError, LockedError
 from ahalab.store.lock import WriterLock
+from ahalab.view.database import make_folder
 from ahalab.view.index import Extent, Indexer
 from ahalab.view.sources import BrokenStudy, Study, find_studies
 
@@ -86,16 +87,11 @@ class Follower(threading.Thread):
         """Hold the index's lock from now on; False while another viewer does."""
         if study.id in self._locks:
             return True
-        stack, lock = ExitStack(), Indexer(study).path.with_suffix(".lock")
+        make_folder()
+        stack = ExitStack()
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            stack.enter_context(WriterLock(lock))
+            stack.enter_context(WriterLock(Indexer(study).path.with_suffix(".lock")))
         except LockedError:
             return False
-        except OSError as error:
-            raise InputError(
-                f"{error.filename}: expected a cache folder to keep the index in, found: "
-                f"{error.strerror}. Set XDG_CACHE_HOME to a folder that can be written to."
-            ) from error
         self._locks[study.id] = stack
         return True

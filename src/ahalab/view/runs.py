@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -20,14 +16,9 @@ from ahalab.plan.cells import Cell, answer_cells, training_cells
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
 from ahalab.store.reading import journal_path
+from ahalab.view.liveness import Status, idle_seconds, status_of
 from ahalab.view.sources import Study, answers_of
 from ahalab.visible import plain
-
-Status = Literal["waiting", "running", "stale", "stopped", "done"]
-STALE_SECONDS = 120.0  # without a commit, at the least, before a running process is doubted
-FRESH_SECONDS = 20.0  # since a commit, within which a run goes on whoever writes it
-CLOCK_SLACK = 2.0  # seconds; a lock's time is whole seconds, a process's is of the boot clock
-STALE_STEPS = 10  # or as many times as long as a step takes, when that is longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +129,9 @@ def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> 
         (cell.name,),
     ).fetchone()
     planned = int(study.plan.grpo["max_steps"])
-    idle = None if record else _idle(journal_path(paths.steps), now)
+    idle = None if record else idle_seconds(journal_path(paths.steps), now)
     lock = study.paths.work / "locks" / f"{cell.name.replace('/', '-')}.lock"
-    status, why = _status(record is not None, lock, idle, seconds)
+    status, why = status_of(record is not None, lock, idle, seconds)
     return RunRow(
         name=cell.name,
         arm=plain(str(cell.arm)),
@@ -169,64 +160,6 @@ def _record(path: Path) -> tuple[RunRecord | None, str]:
         return None, plain(str(error))
 
 
-def _status(
-    complete: bool, lock: Path, idle: float | None, seconds: float | None
-) -> tuple[Status, str]:
-    """Say whether something works on a file, from its lock's owner and its last commit."""
-    if complete:
-        return "done", ""
-    owner = _owner(lock)
-    if owner is None:
-        if idle is None:
-            return "waiting", ""
-        if idle < FRESH_SECONDS:  # its process may be another machine's, or another container's
-            return "running", f"committed {idle:.0f} s ago"
-        return "stopped", "no process writes here; the same command resumes"
-    patience = max(STALE_SECONDS, STALE_STEPS * (seconds or 0.0))
-    if idle is not None and idle > patience:
-        return "stale", f"process {owner} is there, but nothing was committed for {idle:.0f} s"
-    return "running", f"process {owner}"
-
-
-def _owner(lock: Path) -> int | None:
-    """Return the process that a lock file names, when it lives and is not a later one.
-
-    The lock itself is not tried: to take it, even for a moment, could refuse a writer.
-    """
-    try:
-        told = json.loads(lock.read_bytes())
-        number, since = int(told["pid"]), datetime.fromisoformat(told["since"]).timestamp()
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    try:
-        os.kill(number, 0)
-    except PermissionError:
-        return number
-    except (OSError, OverflowError):
-        return None
-    started = _started(number)
-    return number if started is None or started <= since + CLOCK_SLACK else None
-
-
-def _started(number: int) -> float | None:
-    """Return when a process began, in seconds since the epoch; None where no /proc tells."""
-    try:
-        after_name = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-        boot = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
-        ticks = int(after_name[19])  # field 22 of proc(5), in clock ticks since the boot
-    except (OSError, ValueError, IndexError):
-        return None
-    return int(boot[1]) + ticks / os.sysconf("SC_CLK_TCK") if boot else None
-
-
-def _idle(path: Path, now: float) -> float | None:
-    """Return the seconds since a journal was written to; None where there is none."""
-    try:
-        return max(0.0, now - path.stat().st_mtime)
-    except OSError:
-        return None
-
-
 def _latest(database: sqlite3.Connection, cell: Cell) -> Latest | None:
     found = database.execute(
         "SELECT step, json_extract(figures, '$.reward_mean', '$.strict_fraction', "
@@ -251,8 +184,8 @@ def _answers(study: Study, database: sqlite3.Connection, cell: Cell, now: float)
     ).fetchone()
     (prompts,) = database.execute("SELECT count(*) FROM prompt WHERE split = 'eval'").fetchone()
     lock = study.paths.work / "locks" / f"{paths.name.replace('/', '-')}.lock"
-    idle = None if sealed else _idle(journal_path(paths.answers), now)
-    status, why = _status(bool(sealed), lock, idle, None)
+    idle = None if sealed else idle_seconds(journal_path(paths.answers), now)
+    status, why = status_of(bool(sealed), lock, idle, None)
     return AnswerRow(
         name=cell.name,
         status=status,

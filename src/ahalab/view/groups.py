@@ -1,4 +1,4 @@
-"""Rollouts: the steps of a run, the groups of a step, the completions of a group, and a search."""
+"""The steps of a run, the groups of a step, the completions of a group as cards."""
 
 from __future__ import annotations
 
@@ -11,56 +11,10 @@ from ahalab.errors import InputError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.plan import ArmSpec
 from ahalab.scoring.arms import resolve_arm
-from ahalab.view.filters import FINISHES, OUTCOMES, Clause, Field, Searched, clause
-from ahalab.view.query import parse
 from ahalab.view.scored import Question, Taken, taken
 from ahalab.view.shown import Shown, line, shown
 from ahalab.view.sources import Study
 from ahalab.visible import plain
-
-PAGE = 50
-MAX_COUNT = 100_000  # matches counted; beyond, "more than"
-MAX_PAGE = 1_000_000
-SORTS = {
-    "place": "r.id",
-    "advantage": "r.advantage DESC, r.id",
-    "-advantage": "r.advantage, r.id",
-    "reward": "r.reward DESC, r.id",
-    "-reward": "r.reward, r.id",
-    "tokens": "r.tokens DESC, r.id",
-    "-tokens": "r.tokens, r.id",
-}
-RUN = "r.run IN (SELECT id FROM run WHERE {})"
-PROMPT = "r.prompt IN (SELECT id FROM prompt WHERE {})"
-TEXT = "r.id IN (SELECT id FROM rollout_text WHERE {})"
-FIELDS = {
-    "tokens": Field("r.tokens", "number", says="tokens of the completion"),
-    "reward": Field("r.reward", "number"),
-    "advantage": Field("r.advantage", "number"),
-    "step": Field("r.step", "number", says="steps done when it was generated"),
-    "group": Field("r.grp", "number"),
-    "sample": Field("r.sample", "number"),
-    "seed": Field("seed", "number", within=RUN),
-    "arm": Field("arm", "name", within=RUN),
-    "outcome": Field("r.strict", "name", OUTCOMES, "strict, by the evaluation scorer"),
-    "strict": Field("r.strict", "name", OUTCOMES, "in the asked format"),
-    "lenient": Field("r.lenient", "name", OUTCOMES, "wherever stated"),
-    "historical": Field("r.historical", "name", OUTCOMES, "by the training parser"),
-    "finish": Field("r.finish", "name", FINISHES),
-    "formatted": Field("r.formatted", "flag", says="the asked format is met"),
-    "disagree": Field("(r.historical <> r.strict)", "flag", says="the two scorers differ"),
-    "repetition": Field("r.repetition", "number"),
-    "reflections": Field("r.reflections", "number", says="reflection markers"),
-    "text": Field("completion", "text", within=TEXT),
-    "extracted": Field("r.extracted", "text"),
-    "question": Field("question", "text", within=PROMPT),
-    "gold": Field("gold", "text", within=PROMPT),
-}
-SEARCHED = Searched(
-    "r.id IN (SELECT rowid FROM rollout_words WHERE rollout_words MATCH ?)",
-    TEXT.format("instr(completion, ?) > 0"),
-    1,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,42 +88,6 @@ class StepGroups:
     groups: tuple[GroupLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One rollout that a search found."""
-
-    id: int
-    run: str
-    step: int
-    group: int
-    sample: int
-    tokens: int
-    reward: float | None
-    advantage: float
-    strict: str
-    lenient: str
-    historical: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """One page of a search."""
-
-    total: int
-    more: bool  # there are more than `total`
-    page: int
-    pages: int
-    found: tuple[Found, ...]
-
-
-def fields_of(database: sqlite3.Connection) -> dict[str, Field]:
-    """Return the fields a filter may name: those of every rollout, and the study's components."""
-    names = database.execute("SELECT position, name FROM component ORDER BY position")
-    own = {name: Field(f"r.c{position}", "number") for position, name in names}
-    return own | FIELDS
-
-
 def step_groups(database: sqlite3.Connection, run: Cell, step: int | None) -> StepGroups:
     """Return the groups of a step; of the last one that generated, where none is named.
 
@@ -230,64 +148,6 @@ def rollout(study: Study, database: sqlite3.Connection, number: int) -> Group:
     if cell is None:
         raise InputError(f"rollout {number}: expected a rollout of the study, found none.")
     return _group(study, cell, rows, str(number))
-
-
-def search(database: sqlite3.Connection, query: str, sort: str, page: int) -> Search:
-    """Return a page of the rollouts that a filter finds.
-
-    Args:
-        database: The index.
-        query: The filter.
-        sort: One of `SORTS`.
-        page: From 1 on.
-
-    Raises:
-        InputError: The filter can't be read, or there is no such order or page.
-    """
-    if sort not in SORTS:
-        raise InputError(f"sort: expected one of {', '.join(SORTS)}, found {sort[:40]!r}.")
-    if not 1 <= page <= MAX_PAGE:
-        raise InputError(f"page: expected a number from 1 on, found {page}.")
-    where = clause(parse(query), fields_of(database), SEARCHED)
-    total, more, numbers = _numbers(database, where, sort, (page - 1) * PAGE)
-    found = tuple(_found(database, number) for number in numbers)
-    return Search(total, more, page, max(1, -(-total // PAGE)), found)
-
-
-def _numbers(
-    database: sqlite3.Connection, where: Clause, sort: str, offset: int
-) -> tuple[int, bool, list[int]]:
-    """Return how many rollouts a filter finds, whether there are more, and those of one page."""
-    select = f"SELECT r.id FROM rollout r WHERE {where.sql}"  # noqa: S608
-    if where.sql == "1":
-        (total,) = database.execute(
-            "SELECT coalesce(sum(rows), 0) FROM source WHERE name LIKE '%/rollouts'"
-        ).fetchone()
-    else:  # one look finds both the count and, in the order of generation, most pages
-        order = "ORDER BY r.id" if sort == "place" else ""
-        limited = database.execute(f"{select} {order} LIMIT ?", (*where.parameters, MAX_COUNT + 1))
-        found = [number for (number,) in limited]
-        total = len(found)
-        if sort == "place" and offset + PAGE <= MAX_COUNT:
-            return min(total, MAX_COUNT), total > MAX_COUNT, found[offset : offset + PAGE]
-    chosen = database.execute(
-        f"{select} ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?", (*where.parameters, PAGE, offset)
-    )
-    more = where.sql != "1" and total > MAX_COUNT
-    return MAX_COUNT if more else total, more, [number for (number,) in chosen]
-
-
-def _found(database: sqlite3.Connection, number: int) -> Found:
-    row = database.execute(
-        "SELECT r.*, run.name AS run_name, substr(t.completion, 1, 400) AS start FROM rollout r "
-        "JOIN rollout_text t ON t.id = r.id JOIN run ON run.id = r.run WHERE r.id = ?",
-        (number,),
-    ).fetchone()
-    return Found(
-        row["id"], row["run_name"], row["step"], row["grp"], row["sample"], row["tokens"],
-        row["reward"], row["advantage"], row["strict"], row["lenient"], row["historical"],
-        line(row["start"]),
-    )  # fmt: skip
 
 
 def _run(database: sqlite3.Connection, run: Cell) -> int:
