@@ -64,7 +64,7 @@ def _plan() -> Iterator[bytes]:
     yield (ROOT / "studies" / "quickstart.yaml").read_bytes()
     yield (b"name: d\nmodel: {id: organism}\ntask: {name: arithmetic, train_prompts: 8, "
            b"eval_prompts: 8}\narms: [correctness, random]\ncontrol: random\nseeds: [0]\n"
-           b"grpo: {max_steps: 4}\nlora: {r: 4}\n")  # fmt: skip
+           b"grpo: {max_steps: 4}\nlora: {r: 4}\nevaluation: {max_new_tokens: 16}\n")  # fmt: skip
     yield (QUICKSTART / "study.yaml").read_bytes()
 
 

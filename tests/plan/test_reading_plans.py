@@ -278,6 +278,23 @@ def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(
     )
 
 
+@pytest.mark.parametrize("number", [2**63, -(2**63), 10**400], ids=["most", "least", "digits"])
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("max_steps: 20", "max_steps: 20\n  per_device_train_batch_size: {}", "grpo.per_device_train_batch_size"),
+        ("{r: 4}", "{{r: {}}}", "lora.r"),
+        ("alpha: 0.05", "pass_at: [{}]", "analysis.pass_at.0"),
+    ],
+)  # fmt: skip
+def test_a_whole_number_beyond_64_bits_is_refused_and_not_divided(
+    text: str, old: str, new: str, key: str, number: int
+) -> None:
+    digits = len(str(abs(number)))
+    said = f": {key}: expected a whole number of 64 bits, found one of {digits} digits"
+    assert said in refused(changed(text, old, new.format(number)))
+
+
 @pytest.mark.parametrize(
     "value",
     [

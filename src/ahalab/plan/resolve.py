@@ -104,9 +104,14 @@ def resolve(plan: Plan) -> Plan:
 
 
 def _check_finite(tree: Any, place: str) -> None:
-    """Refuse `.nan` and `.inf` anywhere: no record can hold them."""
+    """Refuse `.nan` and `.inf` anywhere: no record can hold them; and huge whole numbers."""
     if isinstance(tree, float) and not math.isfinite(tree):
         raise PlanError(f"{place}: expected a finite number, found {tree}. Mend the value.")
+    if isinstance(tree, int) and abs(tree) >= 1 << 63:
+        raise PlanError(
+            f"{place}: expected a whole number of 64 bits, found one of {len(str(abs(tree)))} "
+            "digits. Mend the value."
+        )
     if isinstance(tree, list | tuple):
         tree = dict(enumerate(tree))
     if isinstance(tree, dict):
