@@ -4,7 +4,7 @@ OUT ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-compat simulate mutations venv check fields organism clean
+.PHONY: run test test-compat simulate mutations venv check fields organism pictures clean
 
 run: venv
 	HF_HUB_OFFLINE=1 $(BIN)/ahalab run studies/quickstart.yaml --out $(OUT)
@@ -43,6 +43,10 @@ fields: venv
 # The embedded model again, from its recipe, into build/organism.
 organism: venv
 	$(BIN)/ahalab organism build build/organism
+
+# The README's pictures, from results/quickstart (needs Debian's chromium).
+pictures: venv
+	$(BIN)/python tools/pictures.py
 
 clean:
 	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -33,4 +33,5 @@ NO_DOOR = {
     "AblationStage": "printed by `ahalab ablate`",
     "StagedAblation": "printed by `ahalab ablate`",
     "reflection": "tests/verify/test_verifying_reflection.py",
+    "signature": "tests/verify/test_signatures.py",
 }

@@ -60,7 +60,10 @@ def test_a_torn_tail_of_what_is_not_sealed_is_incomplete_and_no_failure(
     studies: dict[str, Path], tmp_path: Path
 ) -> None:
     root = Path(shutil.copytree(studies["synthetic"], tmp_path / "synthetic"))
-    (root / "manifest.json").unlink()
+    for made_later in ("manifest.json", "claims.json", "report.html"):
+        (root / made_later).unlink()
+    for made_later in ("analysis", "replay"):
+        shutil.rmtree(root / made_later)
     rows = root / "arms/random/seed-2/answers.jsonl"
     rows.write_bytes(rows.read_bytes() + b'{"schema":"answer/1","pro')
     journal = rows.with_name("answers.journal.jsonl")

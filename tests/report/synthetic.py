@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
 
+from msgspec.structs import replace
+from synthetic_answers import (
+    BASE,
+    EFFECTS,
+    METRICS,
+    QUESTIONS,
+    adapter_right,
+    base_right,
+    make_answers,
+    make_changed,
+    make_prompts,
+)
+
+from ahalab.analyze.claims import collect_claims
 from ahalab.plan.load import dump_plan
 from ahalab.plan.resolve import resolve
 from ahalab.records.answer import Protocol, comparable_digest
@@ -19,15 +32,13 @@ from ahalab.records.comparison import (
     AblationCell,
     AdapterComparison,
     ArmComparison,
-    ChangedAnswer,
-    ChangedResponses,
     Comparison,
     NoiseFloor,
     ReadingRates,
     VerdictWord,
 )
 from ahalab.records.diagnostics import Diagnostics, Trend
-from ahalab.records.manifest import Claim, Claims
+from ahalab.records.manifest import Claims
 from ahalab.records.plan import ArmSpec, EvaluationSpec, ModelSpec, Plan, TaskSpec
 from ahalab.records.prompt import Dropped, Selection
 from ahalab.records.run import Alarm, Attempt, RunRecord
@@ -39,26 +50,6 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.rows import RowFile, write_rows
 
 ROOT = "sha256:" + "ab" * 32  # an evidence root
-QUESTIONS = 400
-BASE: dict[Metric, float] = {"strict": 0.312, "lenient": 0.585}
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
-# arm -> (gained, lost) per seed in the strict reading, then in the lenient one
-EFFECTS = {
-    "correctness": (((96, 21), (88, 24), (103, 19)), ((41, 38), (36, 40), (47, 35))),
-    "historical": (((71, 30), (64, 33), (80, 26)), ((30, 52), (27, 49), (35, 44))),
-    "format_only": (((58, 49), (40, 57), (66, 45)), ((18, 75), (15, 92), (22, 66))),
-    "random": (((24, 27), (19, 30), (28, 23)), ((16, 21), (14, 25), (20, 17))),
-}
-HOSTILE = (
-    "</script><img src=x onerror=alert(1)>",
-    "</pre></li></ol><script>alert(document.domain)</script>",
-    "abc\u202egnp.exe\u2066 isolates \u200bzero",
-    "\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 \x9b1m",
-    "NUL\x00 and \x7f and \r carriage",
-    '" onmouseover="alert(2)" x="',
-    "<!-- --> {{ 7*7 }} {% raw %} &amp; &lt;b&gt;",
-    "[x](javascript:alert(3)) <a href='javascript:alert(4)'>x</a> http://evil.example/x.js",
-)
 
 
 def make_plan(**changes: Any) -> Plan:
@@ -76,14 +67,8 @@ def make_plan(**changes: Any) -> Plan:
     return resolve(Plan(**(fields | changes)))
 
 
-def write_study(root: Path, *, pairs: int | None = None, **changes: Any) -> StudyPaths:
-    """Write every file that the report reads.
-
-    Args:
-        root: The study's folder.
-        pairs: Changed pairs per adapter and reading; None: as many as were gained and lost.
-        changes: Fields of the plan.
-    """
+def write_study(root: Path, *, reflection: float = 0.08, **changes: Any) -> StudyPaths:
+    """Write every file that the report reads, under a plan with these changes."""
     plan = make_plan(**changes)
     paths = StudyPaths(root)
     put(paths.plan, dump_plan(plan).encode())
@@ -91,12 +76,13 @@ def write_study(root: Path, *, pairs: int | None = None, **changes: Any) -> Stud
     put(paths.base_answers().protocol, encode_pretty(protocol))
     for arm in plan.arms:
         for seed in plan.seeds:
-            _write_run(paths, plan, arm.name, seed)
+            _write_run(paths, plan, (arm.name, seed), reflection)
     comparison = make_comparison(plan, comparable_digest(protocol))
     put(paths.comparison, encode_pretty(comparison))
-    put(paths.changed, encode_pretty(make_changed(plan, pairs)))
+    put(paths.changed, encode_pretty(make_changed(plan)))
+    _write_answers(paths, plan)
     put(paths.ablation, encode_pretty(make_ablation(plan, comparison)))
-    put(paths.claims, encode_pretty(make_claims(comparison)))
+    put(paths.claims, encode_pretty(make_claims(comparison, make_ablation(plan, comparison))))
     put(
         paths.prompt_report,
         encode_pretty(
@@ -109,6 +95,24 @@ def write_study(root: Path, *, pairs: int | None = None, **changes: Any) -> Stud
         ),
     )
     return paths
+
+
+def _write_answers(paths: StudyPaths, plan: Plan) -> None:
+    sets = [("base", paths.base_answers(), base_right())]
+    sets += [
+        (
+            f"{arm.name} {seed}",
+            paths.answers(arm.name, seed),
+            adapter_right(arm.name, seed, at),
+        )
+        for arm in plan.arms
+        for at, seed in enumerate(plan.seeds)
+    ]
+    for side, answers, right in sets:
+        rows = RowFile(answers.answers, "answer/1", digest(plan), answers.name, paths.broken)
+        write_rows(rows, list(make_answers(side, right)))
+    prompts = RowFile(paths.prompts("eval"), "prompt/1", digest(plan), "prompts/eval", paths.broken)
+    write_rows(prompts, list(make_prompts()))
 
 
 def put(path: Path, payload: bytes) -> None:
@@ -146,10 +150,11 @@ def make_protocol(plan: Plan) -> Protocol:
     )
 
 
-def _write_run(paths: StudyPaths, plan: Plan, arm: str, seed: int) -> None:
+def _write_run(paths: StudyPaths, plan: Plan, cell: tuple[str, int], reflection: float) -> None:
+    arm, seed = cell
     run = paths.run(arm, seed)
     names = tuple(resolve_arm(arm).components)
-    steps = list(make_steps(arm, seed, names))
+    steps = [replace(step, reflection_fraction=reflection) for step in make_steps(arm, seed, names)]
     write_rows(RowFile(run.steps, "step/1", digest(plan), run.name, paths.broken), steps)
     alarms: tuple[Alarm, ...] = ()
     if arm == "format_only":
@@ -209,7 +214,7 @@ def make_steps(arm: str, seed: int, names: tuple[str, ...]) -> Iterator[Step]:
             zero_variance_fraction=near(0.1 + rise * grown, 0.05), all_right_fraction=0.02,
             all_wrong_fraction=0.1, strict_fraction=strict, lenient_fraction=lenient,
             historical_fraction=historical, formatted_fraction=near(0.6 + 0.2 * grown),
-            mixed_fraction=None, repetition_mean=0.02, paid_though_wrong_fraction=0.061,
+            mixed_fraction=0.88, repetition_mean=0.02, paid_though_wrong_fraction=0.061,
             unpaid_though_right_fraction=0.012, components=dict.fromkeys(names, reward),
             truncated_fraction=near(0.05, 0.015), length_mean_tokens=round(34 + 4 * grown +
             dice.gauss(0, 0.8), 4), length_right_tokens=31.0, length_wrong_tokens=37.0,
@@ -348,46 +353,6 @@ def _rates(plan: Plan) -> Iterator[ReadingRates]:
         )
 
 
-def make_changed(plan: Plan, pairs: int | None) -> ChangedResponses:
-    changed: list[ChangedAnswer] = []
-    for arm in plan.arms:
-        for at, seed in enumerate(plan.seeds):
-            for metric in METRICS:
-                gained, lost = EFFECTS[arm.name][METRICS.index(metric)][at % 3]
-                dice = random.Random(f"{arm.name} {seed}")  # noqa: S311
-                numbers = dice.sample(range(QUESTIONS), QUESTIONS)
-                count = gained + lost if pairs is None else pairs
-                changed += [
-                    _changed(arm.name, seed, metric, numbers[i], won=i < gained)
-                    for i in range(count)
-                ]
-    return ChangedResponses(plan_digest=digest(plan), changed=tuple(changed))
-
-
-def _changed(arm: str, seed: int, metric: Metric, number: int, *, won: bool) -> ChangedAnswer:
-    question = (
-        f"Mia has {number} marbles. She finds {number % 7 + 2} more and gives 3 away. "
-        "How many are left?"
-    )
-    value = number + number % 7 - 1
-    right = f"{number} + {number % 7 + 2} = {value + 3}\n{value + 3} - 3 = {value}\n#### {value}"
-    wrong = f"{number} + {number % 7 + 2} = {value + 2}\nwait, {value + 3}\nso it is {value + 4}"
-    if number < len(HOSTILE):
-        wrong = HOSTILE[number]
-    if number == 9:
-        question += " " + HOSTILE[0] + HOSTILE[2]
-    base, adapter = (wrong, right) if won else (right, wrong)
-    return ChangedAnswer(
-        arm=arm, seed=seed,
-        prompt_id=f"{number:04d}-{hashlib.sha256(str(number).encode()).hexdigest()[:12]}", sample=0,
-        metric=metric, change="gained" if won else "lost", kind="arithmetic", question=question,
-        gold=str(value), base_completion=base, adapter_completion=adapter, base_extracted=None if
-        won else str(value), adapter_extracted=str(value) if won else None, base_outcome="wrong" if
-        won else "correct", adapter_outcome="correct" if won else "unparsed", base_rule="hashes",
-        adapter_rule="hashes", parted_at=3,
-    )  # fmt: skip
-
-
 def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
     cells, arms = [], []
     for arm in plan.arms:
@@ -424,40 +389,10 @@ def make_ablation(plan: Plan, comparison: Comparison) -> Ablation:
     )
 
 
-def make_claims(comparison: Comparison) -> Claims:
-    claims = []
-    for arm in comparison.arms:
-        stem = f"arm.{arm.arm}.{arm.against}.{arm.metric}"
-        low, high = arm.interval_points or (None, None)
-        claims += [
-            _claim(f"{stem}.{name}", getattr(arm, name))
-            for name in (
-                "accuracy",
-                "reference_accuracy",
-                "difference_points",
-                "p_holm",
-                "sentence",
-            )
-        ]
-        claims += [
-            _claim(f"{stem}.interval_low_points", low),
-            _claim(f"{stem}.interval_high_points", high),
-        ]
-    for adapter in comparison.adapters:
-        stem = f"adapter.{adapter.arm}.{adapter.seed}.{adapter.metric}"
-        claims += [
-            _claim(f"{stem}.{name}", getattr(adapter, name))
-            for name in ("gained", "lost", "p_exact")
-        ]
-    claims.append(_claim("floor.sentence", "</script><script>alert(5)</script>"))
-    return Claims(plan_digest=comparison.plan_digest, claims=tuple(claims))
-
-
-def _claim(name: str, value: float | int | str | None) -> Claim:
-    return Claim(
-        id=name,
-        value=value,
-        unit="fraction" if name.endswith("accuracy") else "points",
-        inputs=("base/answers.jsonl",),
-        method="paired by question",
+def make_claims(comparison: Comparison, ablation: Ablation) -> Claims:
+    """The claims of the study, and one that is hostile."""
+    claims = collect_claims(comparison, ablation)
+    hostile = replace(
+        claims.claims[-1], id="floor.hostile", value="</script><script>alert(5)</script>"
     )
+    return replace(claims, claims=(*claims.claims, hostile))

@@ -12,7 +12,8 @@ from huggingface_hub import ModelCard, parse_eval_result_entries
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from ruamel.yaml import YAML
-from synthetic import HOSTILE, ROOT, make_comparison, make_protocol, put, rewrite, write_study
+from synthetic import ROOT, make_comparison, make_protocol, put, rewrite, write_study
+from synthetic_answers import HOSTILE
 
 from ahalab.errors import InputError
 from ahalab.records.answer import comparable_digest

@@ -8,18 +8,24 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from synthetic import EFFECTS, HOSTILE, ROOT, make_changed, make_plan, rewrite, write_study
+from synthetic import ROOT, make_plan, rewrite, write_study
+from synthetic_answers import EFFECTS, HOSTILE, base_right, make_answers, make_changed, make_prompts
 
 from ahalab.errors import InputError, PlanError, RecordError
+from ahalab.records.answer import Answer
 from ahalab.records.base import decode_file, digest
-from ahalab.records.comparison import Comparison
+from ahalab.records.comparison import ChangedResponses, Comparison
+from ahalab.records.diagnostics import Diagnostics, ValidationPoint
 from ahalab.records.manifest import Claims
 from ahalab.report.html import build_report, write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import evidence_entries, root_digest
+from ahalab.store.reading import read_rows
+from ahalab.store.rows import RowFile, write_rows
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 SHAPES = {"path", "line", "use", "rect", "circle", "g"}  # SVG elements that may close themselves
@@ -145,62 +151,134 @@ def test_no_element_carries_an_event_handler(parsed: Page) -> None:
         assert not [name for name in attributes if name.startswith("on")], tag
 
 
-def test_the_policy_allows_the_one_script_by_its_hash_and_nothing_else(parsed: Page) -> None:
+def test_the_policy_allows_one_script_and_one_style_by_their_hash_and_nothing_else(
+    page: str, parsed: Page
+) -> None:
     (policy,) = [
         a["content"] or ""
         for t, a in parsed.elements
         if a.get("http-equiv") == "Content-Security-Policy"
     ]
     (script,) = [text for a, text in parsed.scripts if "type" not in a]
-    sha = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     rules = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert rules == {
         "default-src": "'none'",
-        "style-src": "'unsafe-inline'",
-        "img-src": "data:",
-        "script-src": f"'sha256-{sha}'",
+        "style-src": f"'sha256-{_sha(style)}'",
+        "script-src": f"'sha256-{_sha(script)}'",
         "base-uri": "'none'",
         "form-action": "'none'",
     }
+    assert not [t for t, a in parsed.elements if "style" in a]  # such a policy would refuse it
 
 
-def test_hostile_text_stands_on_the_page_as_text(page: str, parsed: Page) -> None:
+def _sha(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def block(parsed: Page) -> Any:
+    """Return the answers that the page holds."""
+    (found,) = [text for a, text in parsed.scripts if a.get("id") == "ahalab-answers"]
+    assert "<" not in found
+    return json.loads(found)
+
+
+def test_hostile_answers_are_data_of_a_script_that_no_text_can_end(page: str, parsed: Page) -> None:
+    texts = block(parsed)["texts"]
     for raw in HOSTILE[:2]:
         assert raw not in page
-        assert raw in parsed.text
-    assert '" onmouseover="alert(2)" x="' not in page
-    assert '" onmouseover="alert(2)" x="' in parsed.text
-    assert "{{ 7*7 }} {% raw %} &amp; &lt;b&gt;" in parsed.text
-    assert len(parsed.scripts) == 2
+        assert raw in texts
+    assert '" onmouseover="alert(2)" x="' in texts
+    assert len(parsed.scripts) == 3  # answers, claims, and the page's own
 
 
-def test_control_and_bidi_characters_are_shown_and_never_sent(page: str, parsed: Page) -> None:
+def test_a_hostile_claim_stands_on_the_page_as_text(page: str, parsed: Page) -> None:
+    assert "</script><script>alert(5)</script>" in parsed.text
+    assert "<script>alert(5)" not in page
+
+
+def test_control_and_bidi_characters_are_written_out_and_never_sent(
+    page: str, parsed: Page
+) -> None:
     unseen = {c for c in page if c < " " or c in "\x7f\x9b\u200b\u202e\u2066"} - {"\n", "\t"}
     assert unseen == set()
-    assert "abc\\u202egnp.exe\\u2066 isolates \\u200bzero" in parsed.text
-    assert "^[[31mred^[[0m ^[]52;c;aGk=^G \\x9b1m" in parsed.text
-    assert "NUL^@ and ^? and ^M carriage" in parsed.text
+    texts = block(parsed)["texts"]  # what was written out stands between U+0001 and U+0003
+    assert "abc\1\\u202e\3gnp.exe\1\\u2066\3 isolates \1\\u200b\3zero" in texts
+    assert "\1^[\3[31mred\1^[\3[0m \1^[\3]52;c;aGk=\1^G\3 \1\\x9b\0031m" in texts
+    assert "NUL\1^@\3 and \1^?\3 and \1^M\3 carriage, \1^A\3\1^B\3\1^C\3 marks" in texts
+
+
+def test_the_page_holds_every_answer_of_every_side_with_its_outcomes(
+    study: StudyPaths, parsed: Page
+) -> None:
+    held = block(parsed)
+    assert [q[0] for q in held["questions"]] == [p.prompt_id for p in make_prompts()]
+    rows = {a.prompt_id: a for _, a in read_rows(study.answers("random", 1).answers, Answer)}
+    (own,) = [a for a in held["adapters"] if (a["arm"], a["seed"]) == ("random", 1)]
+    for (prompt, *_), ((sample, _, extracted, _, strict, lenient),) in zip(
+        held["questions"], own["answers"], strict=True
+    ):
+        row = rows[prompt]
+        assert sample == 0
+        assert held["outcomes"][strict] == row.strict
+        assert held["outcomes"][lenient] == row.lenient
+        assert (None if extracted < 0 else held["texts"][extracted]) == row.extracted
 
 
 def test_every_chart_has_a_text_alternative_and_a_table_behind_it(page: str, parsed: Page) -> None:
     charts = [a for t, a in parsed.elements if t == "svg" and a.get("class") == "chart"]
     figures = [t for t, _ in parsed.elements if t == "figure"]
-    # 2 references x 2 readings, 2 readings, and reward, 4 components and 7 more quantities
-    assert len(charts) == len(figures) == 4 + 2 + 12
+    # 2 references x 2 readings; 2 readings; reward, 4 components and 6 more quantities; reward,
+    # groups and lengths of 4 arms each; 3 of the scorers; reflection
+    assert len(charts) == len(figures) == 4 + 2 + 11 + 12 + 3 + 1
     ids = set(parsed.ids())
     for chart in charts:
-        assert chart["role"] == "img"
-        assert set((chart["aria-labelledby"] or "").split()) <= ids
+        assert chart["role"] in ("img", "group")
+        assert {chart["aria-labelledby"], chart["aria-describedby"]} <= ids
     for figure in re.findall(r"<figure>.*?</figure>", page, re.DOTALL):
+        assert re.search(r"<title[^>]*>[^<]+</title><desc[^>]*>[^<]+</desc>", figure)
         assert re.search(r"<details.*<table>", figure, re.DOTALL)
 
 
 def test_the_sections_come_in_reading_order(parsed: Page) -> None:
     sections = [a["id"] for t, a in parsed.elements if t == "section"]
     assert sections == [
-        "verdict", "arms", "paired", "adapters", "training", "alarms", "diagnostics", "ablation",
-        "floor", "changed", "provenance",
+        "verdict", "paired", "arms", "training", "reward", "groups", "lengths", "scorers",
+        "reflection", "alarms", "tables", "answers", "provenance",
     ]  # fmt: skip
+
+
+def test_every_number_of_a_table_names_a_claim_or_a_field(page: str) -> None:
+    cells = re.findall(r'<td[^>]*class="n"[^>]*>.*?</td>', page)
+    assert len(cells) > 2_000
+    for cell in cells:
+        text = re.sub(r"<[^>]*>", "", cell)
+        assert "data-claim" in cell or "data-field" in cell or not re.search(r"\d", text), cell
+
+
+def test_the_counts_of_the_bars_are_links_to_their_answers_and_claims(page: str) -> None:
+    links = re.findall(
+        r'<a href="#answers\?arm=random&amp;seed=1&amp;metric=lenient&amp;change=([a-z+]+)" '
+        r'aria-label="([^"]*)">(?:(?!</a>).)*data-claim="([^"]*)">(\d+)</text></a>',
+        page,
+    )
+    gained, lost = EFFECTS["random"][1][1]
+    right = 234 - lost
+    assert {(change, claim, int(count)) for change, _, claim, count in links} == {
+        ("gained", "adapter.random.1.lenient.gained", gained),
+        ("lost", "adapter.random.1.lenient.lost", lost),
+        ("both+right", "adapter.random.1.lenient.both_right", right),
+        ("both+wrong", "adapter.random.1.lenient.both_wrong", 400 - right - lost - gained),
+    }
+    assert f"random, seed 1, lenient: {lost} lost. Show these answers" in {
+        link[1] for link in links
+    }
+
+
+def test_the_page_never_calls_its_own_evidence_verified(parsed: Page) -> None:
+    assert "not verified by this page itself: ahalab verify rechecks it" in parsed.text
+    kinds = [a.get("class") for t, a in parsed.elements if t == "li"]
+    assert kinds.count("asks") == 1
 
 
 def test_provenance_names_digests_commands_and_what_is_not_checked(parsed: Page) -> None:
@@ -239,27 +317,65 @@ def test_the_report_imports_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
 
 
-def test_a_large_study_is_sampled_by_question_and_the_page_says_so(tmp_path: Path) -> None:
-    paths = write_study(tmp_path / "large")
-    rewrite(paths.changed, make_changed(make_plan(), pairs=400))
-    html = build_report(paths, ROOT)
-    parsed = Page(html)
-    cards = [a for _, a in parsed.elements if a.get("class") == "card"]
-    assert len(html.encode()) < 5_000_000
-    assert 1_400 < len(cards) <= 1_500
-    assert "4,800 pairs of answers" in parsed.text
-    assert f"this page holds {len(cards):,} of them, a sample" in parsed.text
-    assert f"{len(cards) // 12} questions, those with the lowest SHA-256" in parsed.text
+def test_a_large_study_is_sampled_by_question_changed_ones_first_and_the_page_says_so(
+    study: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ahalab.report.answers.MAX_BYTES", 60_000)
+    parsed = Page(build_report(study, ROOT))
+    held = block(parsed)
+    kept = [question[0] for question in held["questions"]]
+    assert 20 < len(kept) < 60
+    changed = decode_file(study.changed.read_bytes(), ChangedResponses, "changed")
+    moved = {c.prompt_id for c in changed.changed}
+    digests = sorted(moved, key=lambda prompt: hashlib.sha256(prompt.encode()).digest())
+    assert set(kept) == set(digests[: len(kept)])
+    assert f"This page holds {len(kept)} of 400 questions" in parsed.text
+    assert " ".join(digests[: len(kept)]) in parsed.text
+    assert all(len(adapter["answers"]) == len(kept) for adapter in held["adapters"])
 
 
-def test_long_completions_keep_the_page_small_and_say_what_was_cut(tmp_path: Path) -> None:
+def test_long_completions_are_cut_and_the_page_says_by_how_much(tmp_path: Path) -> None:
     paths = write_study(tmp_path / "long")
-    changed = make_changed(make_plan(), pairs=100)
-    long = tuple(replace(c, adapter_completion="\x1b<&" * 20_000) for c in changed.changed)
-    rewrite(paths.changed, replace(changed, changed=long))
+    answers = [
+        replace(a, completion="\x1b<&" * 20_000) if number < 5 else a
+        for number, a in enumerate(make_answers("base", base_right()))
+    ]
+    file = paths.base_answers()
+    for path in (file.answers, file.answers.with_name("answers.journal.jsonl")):
+        path.unlink()
+    rows = RowFile(file.answers, "answer/1", digest(make_plan()), file.name, paths.broken)
+    write_rows(rows, answers)
     html = build_report(paths, ROOT)
     assert len(html.encode()) < 5_000_000
-    assert "… 54,000 characters more" in html
+    assert "\\u0002 \\u2026 54,000 characters more\\u0003" in html
+
+
+def test_validation_is_drawn_under_the_reward_where_the_plan_asked_for_it(tmp_path: Path) -> None:
+    paths = write_study(tmp_path / "validated")
+    for seed in (0, 1, 2):
+        file = paths.run("correctness", seed).diagnostics
+        found = decode_file(file.read_bytes(), Diagnostics, "diagnostics")
+        points = tuple(
+            ValidationPoint(
+                step=step,
+                prompts=64,
+                strict_fraction=0.25 + step / 200,
+                lenient_fraction=0.5,
+                truncated_fraction=0.0,
+            )
+            for step in (20, 40, 60)
+        )
+        rewrite(file, replace(found, validation=points))
+    html = build_report(paths, ROOT)
+    assert "how many of the validation questions the adapter of each checkpoint answered" in html
+    assert 'data-field="validation/2/strict_fraction">55.0 %</td>' in html
+    assert "(this plan asked for no validation)" not in html
+
+
+def test_no_marker_of_reflection_is_said_and_not_drawn(tmp_path: Path) -> None:
+    paths = write_study(tmp_path / "plain", reflection=0.0)
+    text = Page(build_report(paths, ROOT)).text
+    assert "No rollout of this study holds a marker of reflection" in text
 
 
 def test_a_missing_cell_is_named_and_the_plan_not_called_kept(tmp_path: Path) -> None:
@@ -296,7 +412,7 @@ def test_an_answer_set_under_another_protocol_is_named(tmp_path: Path) -> None:
 
 def test_files_of_another_plan_are_refused(tmp_path: Path) -> None:
     paths = write_study(tmp_path / "other")
-    changed = make_changed(make_plan(seeds=(5,)), None)
+    changed = make_changed(make_plan(seeds=(5,)))
     rewrite(paths.changed, changed)
     with pytest.raises(PlanError, match=r"changed_responses\.json: expected plan_digest"):
         build_report(paths, ROOT)

@@ -40,5 +40,5 @@ def test_no_file_and_a_damaged_one_are_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a row file, found none"):
         next(read_spans(tmp_path / "rows.jsonl", [(0, 1)]))
     sealed_path(tmp_path / "rows.jsonl").write_bytes(b"no zstandard at all")
-    with pytest.raises(RecordError, match="expected zstandard"):
+    with pytest.raises(RecordError, match="expected a zstandard file"):
         next(read_spans(tmp_path / "rows.jsonl", [(0, 1)]))

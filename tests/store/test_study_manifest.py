@@ -151,12 +151,17 @@ def test_what_is_made_from_the_evidence_is_listed_apart_and_leaves_the_root_alon
 ) -> None:
     before = write_manifest(study, "p").root
     study.report.write_bytes(b"<html>")
-    (study.root / "card.md").write_bytes(b"# card")
+    card = study.run("random", 0).card
+    card.parent.mkdir(parents=True, exist_ok=True)
+    card.write_bytes(b"# card")
     (study.root / "base" / "report.html").write_bytes(
         b"evidence: only the one at the top is derived"
     )
     manifest = write_manifest(study, "p")
-    assert [e.path for e in manifest.derived] == ["card.md", "report.html"]
+    assert {e.path for e in manifest.derived} == {
+        "arms/random/seed-0/adapter/README.md",
+        "report.html",
+    }
     assert "base/report.html" in [e.path for e in manifest.evidence]
     (study.root / "base" / "report.html").unlink()
     assert write_manifest(study, "p").root == before

@@ -125,6 +125,7 @@ def _adapter_claims(adapter: AdapterComparison) -> Iterator[Claim]:
     )
     yield from source.fields(adapter, ADAPTER_FIELDS)
     yield from source.bounds(adapter.interval_points)
+    yield from source.concordant(adapter)
 
 
 def _floor_claims(comparison: Comparison) -> Iterator[Claim]:
@@ -207,6 +208,16 @@ class _Source:
         """Yield the two ends of an interval; None where there is none."""
         for side, bound in zip(("low", "high"), interval or (None, None), strict=True):
             yield self._claim(f"interval_{side}_points", bound, "points")
+
+    def concordant(self, adapter: AdapterComparison) -> Iterator[Claim]:
+        """Yield how many pairs agree, both right and both wrong; none where pairs are undefined."""
+        if adapter.gained is None or adapter.lost is None:
+            return
+        right = round(adapter.base_correct) - adapter.lost
+        yield self._claim("both_right", right, "questions")
+        yield self._claim(
+            "both_wrong", adapter.n - right - adapter.gained - adapter.lost, "questions"
+        )
 
     def _claim(self, field: str, value: float | int | str | None, unit: str) -> Claim:
         claim_id = f"{self.prefix}.{field}"

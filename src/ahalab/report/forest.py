@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
 
-from matplotlib.axes import Axes
+from markupsafe import Markup
 
 from ahalab.records.comparison import ArmComparison, NoiseFloor
-from ahalab.report.drawing import Chart, drawing_style, new_figure, to_chart
-from ahalab.report.palette import BAND, INK, MUTED, PAPER, ArmStyle
+from ahalab.report.figure import Canvas, Figured
+from ahalab.report.palette import ArmStyle
 from ahalab.report.sources import Study
+from ahalab.report.svg import CHARACTER, MUTED, Scale, element, line, rectangle, text, ticks
 from ahalab.report.tables import Cell, Table, metric_order, ordered_arms
-from ahalab.report.wording import number, points, span
+from ahalab.report.wording import MINUS, points, span
 
-WIDTH = 420
-ROW = 48  # SVG units per arm
-SEED_LIFT = 0.19  # seeds stand a little below the interval's line, in rows
-
-
-@dataclass(frozen=True, slots=True)
-class Figured:
-    """A chart with its caption and the table behind it."""
-
-    chart: Chart
-    caption: str
-    table: Table
+WIDTH = 440
+ROW = 52  # SVG units per arm: its name and figures above, its interval and seeds below
+HEAD, FOOT = 6, 40
+SEEDS = 9  # seeds lie so far below the interval
 
 
 def forest_plots(study: Study, styles: dict[str, ArmStyle]) -> tuple[Figured, ...]:
     """Return a plot per reference and reading, all on one scale, the primary reading first."""
     comparisons = ordered_arms(study)
     floors = [_floor_points(study.comparison.floor, metric) for metric in ("strict", "lenient")]
-    limits = _limits(comparisons, max(floor or 0.0 for floor in floors))
+    marks = _ticks(comparisons, max(floor or 0.0 for floor in floors))
+    known = {claim.id for claim in study.claims.claims}
+    places = {id(c): at for at, c in enumerate(study.comparison.arms)}
     plots = []
     for against in ("base", "control"):
         for metric in metric_order(study.comparison.primary):
             rows = [c for c in comparisons if (c.against, c.metric) == (against, metric)]
-            if rows:
-                floor = _floor_points(study.comparison.floor, metric) if against == "base" else None
-                plots.append(_plot(rows, styles, limits, floor, study.comparison.confidence))
+            if not rows:
+                continue
+            floor = _floor_points(study.comparison.floor, metric) if against == "base" else None
+            title = (
+                f"Difference from the {'base' if against == 'base' else 'control arm'}, "
+                f"{metric} reading"
+            )
+            table = _table(rows, title, known, [places[id(c)] for c in rows])
+            canvas = Canvas(
+                f"forest-{against}-{metric}", title, _describe(rows, floor), WIDTH,
+                HEAD + ROW * len(rows) + FOOT,
+            )  # fmt: skip
+            drawn = [_frame(canvas, marks, floor)]
+            scale = _scale(marks)
+            drawn += [_row(c, styles[c.arm], scale, at, known) for at, c in enumerate(rows)]
+            plots.append(Figured(canvas.close(*drawn), title, table))
     return tuple(plots)
 
 
@@ -54,104 +62,123 @@ def _floor_points(floor: NoiseFloor | None, metric: str) -> float | None:
     return 100.0 * flips / floor.n
 
 
-def _limits(comparisons: list[ArmComparison], floor: float) -> tuple[float, float]:
-    values = [floor, -floor]
+def _ticks(comparisons: list[ArmComparison], floor: float) -> tuple[float, ...]:
+    values = [0.0, floor, -floor]
     for c in comparisons:
         values += [c.difference_points, *c.seed_differences_points, *(c.interval_points or ())]
-    low, high = min(values), max(values)
-    pad = 0.06 * max(high - low, 1.0)
-    return low - pad, high + pad
+    return ticks(min(values), max(values), 6)
 
 
-def _plot(
-    rows: list[ArmComparison],
-    styles: dict[str, ArmStyle],
-    limits: tuple[float, float],
-    floor: float | None,
-    confidence: float,
-) -> Figured:
-    against, metric = rows[0].against, rows[0].metric
-    title = (
-        f"Difference against the {'base' if against == 'base' else 'control arm'}, {metric} reading"
-    )
-    with drawing_style():
-        figure = new_figure(WIDTH, 46 + ROW * len(rows))
-        axes = figure.subplots()
-        _frame(axes, limits, len(rows))
-        if floor:
-            axes.axvspan(-floor, floor, color=BAND, linewidth=0, zorder=0)
-        for row, comparison in enumerate(rows):
-            _row(axes, row, comparison, styles[comparison.arm])
-        chart = to_chart(
-            figure, f"forest-{against}-{metric}", title, _describe(rows, confidence, floor)
-        )
-    return Figured(chart, title, _table(rows, title))
+def _scale(marks: Sequence[float]) -> Scale:
+    return Scale(marks[0], marks[-1], 12.0, WIDTH - 12.0)
 
 
-def _frame(axes: Axes, limits: tuple[float, float], rows: int) -> None:
-    axes.set_xlim(*limits)
-    axes.set_ylim(rows - 0.35, -0.85)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.tick_params(length=0)
-    axes.axvline(0.0, color=INK, linewidth=1.2, zorder=1)
-    axes.set_xlabel("percentage points")
+def _frame(canvas: Canvas, marks: Sequence[float], floor: float | None) -> Markup:
+    """Return grid, zero line, noise floor and the axis below."""
+    scale, bottom = _scale(marks), canvas.height - FOOT
+    parts: list[Markup] = []
+    if floor:
+        parts.append(rectangle((scale(-floor), HEAD), (scale(floor), bottom), fill="var(--band)"))
+    for value in marks:
+        at = scale(value)
+        parts.append(line((at, HEAD), (at, bottom)))
+        label = f"{value:+g}".replace("-", MINUS) if value else "0"
+        parts.append(text((at, bottom + 11), label, anchor="middle", fill=MUTED))
+    parts.append(line((scale(0), HEAD), (scale(0), bottom), "currentColor", stroke_width="1.4"))
+    parts.append(text((scale(0), bottom + 28), "percentage points", anchor="middle", fill=MUTED))
+    return Markup("").join(parts)
 
 
-def _row(axes: Axes, row: int, c: ArmComparison, style: ArmStyle) -> None:
-    label = f"{c.arm} (control)" if style.control else c.arm
-    told = f"[{span(c.interval_points)}]" if c.interval_points else "(no interval)"
-    words = f"{points(c.difference_points)} {told}"
-    across = axes.get_yaxis_transform()
-    place: dict[str, Any] = {
-        "transform": across,
-        "va": "center",
-        "bbox": {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
-    }
-    axes.text(0.0, row - 0.36, label, ha="left", color=INK, **place)
-    axes.text(1.0, row - 0.36, words, ha="right", color=MUTED, fontsize=10, **place)
-    if c.interval_points:
-        axes.plot(
-            c.interval_points, [row, row], color=style.stand_in, linewidth=2.2,
-            solid_capstyle="butt", linestyle=(0, style.dash) if style.control else "-", marker="|",
-            markersize=9, zorder=2,
-        )  # fmt: skip
-    axes.plot(
-        c.seed_differences_points, [row + SEED_LIFT] * len(c.seed_differences_points), "o",
-        color=style.stand_in, markersize=3.4, alpha=0.75, markeredgewidth=0, zorder=3,
-    )  # fmt: skip
-    axes.plot(
-        [c.difference_points], [row], style.marker, color=style.stand_in, markersize=9,
-        markeredgecolor=PAPER, markeredgewidth=1.2, zorder=4,
-    )  # fmt: skip
-
-
-def _describe(rows: list[ArmComparison], confidence: float, floor: float | None) -> str:
-    level = f"{100 * confidence:g} % interval"
+def _row(c: ArmComparison, style: ArmStyle, scale: Scale, at: int, known: set[str]) -> Markup:
+    top = HEAD + ROW * at
+    middle = top + 29
     parts = [
-        f"{c.arm}: {points(c.difference_points)} points, {level} {span(c.interval_points)}, "
-        f"{c.verdict}"
-        for c in rows
+        _backed(style.label, top + 12),
+        text((0, top + 12), style.label),
+        _figures(c, top + 12, known),
     ]
-    band = (
-        "" if floor is None else f" The noise floor flipped {number(floor, 2)} % of the questions."
+    if c.interval_points:
+        low, high = (scale(bound) for bound in c.interval_points)
+        dashes = style.dashes if style.control else None
+        parts.append(
+            line((low, middle), (high, middle), style.colour, stroke_width="2.4",
+                 stroke_dasharray=dashes)
+        )  # fmt: skip
+        parts += [
+            line((end, middle - 5), (end, middle + 5), style.colour, stroke_width="2")
+            for end in (low, high)
+        ]
+    parts += [
+        element("circle", cx=x, cy=middle + SEEDS + lift, r="2.6", fill=style.colour)
+        for x, lift in _apart([scale(d) for d in c.seed_differences_points])
+    ]
+    parts.append(style.mark(scale(c.difference_points), middle))
+    return Markup("").join(parts)
+
+
+def _apart(places: list[float]) -> list[tuple[float, float]]:
+    """Return the places with a lift where one dot would cover the one before it."""
+    ordered = sorted(places)
+    lifts = [0.0]
+    for before, after in pairwise(ordered):
+        lifts.append((lifts[-1] + 4.5) % 9 if after - before < 4.5 else 0.0)
+    return list(zip(ordered, lifts, strict=False))
+
+
+def _figures(c: ArmComparison, at: float, known: set[str]) -> Markup:
+    """Return mean and interval, right-aligned, as claims."""
+    stem = f"arm.{c.arm}.{c.against}.{c.metric}"
+    names = ["difference_points"]
+    told = "no interval"
+    if c.interval_points:
+        names += ["interval_low_points", "interval_high_points"]
+        told = span(c.interval_points)
+    words = f"{points(c.difference_points)}  ({told})"
+    ids = " ".join(f"{stem}.{name}" for name in names if f"{stem}.{name}" in known)
+    return _backed(words, at, right=True) + text(
+        (WIDTH, at), words, anchor="end", fill=MUTED, data_claim=ids or None
     )
+
+
+def _backed(words: str, at: float, *, right: bool = False) -> Markup:
+    """Return what keeps the grid from running through a text."""
+    wide = CHARACTER * len(words) + 6
+    ends = (WIDTH - wide, WIDTH) if right else (0, wide)
+    return rectangle((ends[0], at - 9), (ends[1], at + 8), fill="var(--paper)")
+
+
+def _describe(rows: list[ArmComparison], floor: float | None) -> str:
+    parts = [f"{c.arm}: {c.verdict}" for c in rows]
+    band = "" if floor is None else " The noise floor is drawn as a band around zero."
     return "; ".join(parts) + "." + band
 
 
-def _table(rows: list[ArmComparison], title: str) -> Table:
+def _table(rows: list[ArmComparison], title: str, known: set[str], places: list[int]) -> Table:
+    def claims(c: ArmComparison, *names: str) -> str | None:
+        ids = [f"arm.{c.arm}.{c.against}.{c.metric}.{name}" for name in names]
+        return " ".join(name for name in ids if name in known) or None
+
     return Table(
         title,
         ("arm", "difference, points", "interval", "covers", "seeds"),
         tuple(
             (
                 Cell(c.arm),
-                Cell(points(c.difference_points)),
-                Cell(span(c.interval_points)),
+                Cell(points(c.difference_points), claims(c, "difference_points")),
+                Cell(
+                    span(c.interval_points),
+                    claims(c, "interval_low_points", "interval_high_points"),
+                ),
                 Cell(c.interval_covers),
-                Cell(", ".join(points(d) for d in c.seed_differences_points)),
+                Cell(
+                    ", ".join(points(d) for d in c.seed_differences_points),
+                    field=" ".join(
+                        f"arms/{place}/seed_differences_points/{at}"
+                        for at in range(len(c.seed_differences_points))
+                    ),
+                ),
             )
-            for c in rows
+            for c, place in zip(rows, places, strict=True)
         ),
+        files=("analysis/comparison.json",) * len(rows),
     )

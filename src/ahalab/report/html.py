@@ -12,17 +12,19 @@ from markupsafe import Markup
 
 from ahalab.plan.load import load_plan
 from ahalab.records.base import digest
-from ahalab.report.changed import browser
-from ahalab.report.curves import thinning, training_curves
+from ahalab.report.answers import browser
+from ahalab.report.curves import REFLECTION, SCORERS, draw_panels, thinning, training_curves
 from ahalab.report.forest import forest_plots
 from ahalab.report.paired import paired_bars
 from ahalab.report.palette import arm_styles
+from ahalab.report.panels import group_panels, length_panels, reward_panels, validated
 from ahalab.report.protocols import replay_table
 from ahalab.report.provenance import (
     NOT_CHECKED,
     alarms,
     badges,
     claim_table,
+    commands,
     facts,
     run_table,
     selection_sentence,
@@ -71,7 +73,7 @@ def build_report(paths: StudyPaths, root: str) -> str:
         InputError: A file that the report rests on is missing or malformed.
     """
     study = read_study(paths)
-    script = _read("report.js")
+    script, css = _read("report.js"), _read("report.css")
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -87,8 +89,8 @@ def build_report(paths: StudyPaths, root: str) -> str:
         plan=study.plan,
         comparison=study.comparison,
         root=root,
-        policy=_policy(script),
-        css=Markup(_read("report.css")),  # noqa: S704 - a file of this package
+        policy=_policy(script, css),
+        css=Markup(css),  # noqa: S704 - a file of this package
         script=Markup(script),  # noqa: S704 - a file of this package
         claims_json=_claims_json(study, root),
         styles=styles,
@@ -96,16 +98,25 @@ def build_report(paths: StudyPaths, root: str) -> str:
         badges=badges(study),
         verdicts=verdict_table(study),
         forests=forest_plots(study, styles),
-        pairs=paired_bars(study),
+        pairs=paired_bars(study, styles),
         adapters=adapter_table(study),
         curves=training_curves(study, styles),
+        rewards=reward_panels(study, styles),
+        validated=validated(study),
+        groups=group_panels(study, styles),
+        lengths=length_panels(study, styles),
+        scorers=draw_panels(study, styles, SCORERS),
+        reflection=draw_panels(study, styles, REFLECTION),
+        reflected=any(step.reflection_fraction for run in study.runs for step in run.steps),
         thinning=thinning(study),
         alarms=alarms(study),
         diagnostics=diagnostics_table(study),
         readings=reading_table(study.comparison),
         templates=template_table(study),
         ablation=ablation_tables(study),
-        browser=browser(study.changed, study.plan),
+        browser=browser(paths, study),
+        commands=commands(study, root),
+        claimed={claim.id for claim in study.claims.claims},
         facts=facts(study, root),
         run_table=run_table(study),
         replay_table=replay_table(study),
@@ -119,13 +130,17 @@ def _read(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
-    """Return the content security policy: nothing is loaded, and only this one script runs."""
-    sha = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _policy(script: str, css: str) -> str:
+    """Return the content security policy: nothing is loaded, only this script and style count."""
     return (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{sha}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
     )
+
+
+def _hash(text: str) -> str:
+    sha = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(sha).decode()}"
 
 
 def _claims_json(study: Study, root: str) -> Markup:

@@ -59,7 +59,10 @@ def replay_table(study: Study) -> Table | None:
     """Return each answer set beside its replay; the row of all prints claims."""
     if study.replay is None:
         return None
-    sets = tuple(_row(_set(one.answers), one) for one in study.replay.sets)
+    sets = tuple(
+        _row(_set(one.answers), one, place=f"sets/{at}/")
+        for at, one in enumerate(study.replay.sets)
+    )
     return Table(
         caption="Answers generated again from saved weights, beside the evaluation's.",
         columns=(
@@ -67,15 +70,22 @@ def replay_table(study: Study) -> Table | None:
             "lenient, now correct", "lenient, no longer",
         ),
         rows=(*sets, _row("all", study.replay, "replay.")),
+        files=("analysis/replay.json",) * (len(sets) + 1),
     )  # fmt: skip
 
 
-def _row(name: str, found: Replay | ReplayedAnswers, prefix: str = "") -> tuple[Cell, ...]:
+def _row(
+    name: str, found: Replay | ReplayedAnswers, prefix: str = "", place: str = ""
+) -> tuple[Cell, ...]:
     fields = ("n", "equal", "strict_gained", "strict_lost", "lenient_gained", "lenient_lost")
     return (
         Cell(name),
         *(
-            Cell(f"{getattr(found, field):,}", claim=f"{prefix}{field}" if prefix else None)
+            Cell(
+                f"{getattr(found, field):,}",
+                claim=f"{prefix}{field}" if prefix else None,
+                field=f"{place}{field}" if place else None,
+            )
             for field in fields
         ),
     )

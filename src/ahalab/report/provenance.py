@@ -28,7 +28,7 @@ class Badge:
 
     label: str
     value: str
-    holds: bool
+    holds: bool | None  # None: this page can't know
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,11 @@ class Fact:
 
 
 def badges(study: Study) -> tuple[Badge, ...]:
-    """Return what a reader must know before believing a verdict."""
+    """Return what a reader must know before believing a verdict.
+
+    That the evidence is verified is nothing that a page can say of itself: anyone could write it
+    there. The badge names the command that says it.
+    """
     comparison, plan = study.comparison, study.plan
     broken = [
         f"{how} {', '.join(names)}"
@@ -70,6 +74,7 @@ def badges(study: Study) -> tuple[Badge, ...]:
             "; ".join(broken) or f"kept, all {cells} cells answered",
             not broken,
         ),
+        Badge("Evidence", "not verified by this page itself: ahalab verify rechecks it", None),
         Badge(
             "Control arm", plan.control if measured else f"{plan.control}, not trained", measured
         ),
@@ -108,6 +113,28 @@ def alarms(study: Study) -> tuple[Warned, ...]:
     return tuple(
         Warned(name, tuple(f"{where}: {seen}" for where, seen in found[name]), remedies[name])
         for name in sorted(found)
+    )
+
+
+def commands(study: Study, root: str) -> tuple[tuple[str, str], ...]:
+    """Return the commands that check this study and that make it again, with what each is for."""
+    commits = _distinct(run.record.git_commit or "" for run in study.runs)
+    code = "pip install 'ahalab[train]'", "the versions that were used stand below"
+    if len(commits) == 1 and commits[0]:
+        code = (
+            f"git checkout {commits[0]} && make venv",
+            "in a clone of Aha Lab: the code that trained, with the versions that stand below",
+        )
+    return (
+        code,
+        (
+            f"ahalab verify . --root {root}",
+            "recompute every number from the rows, without torch; a root published elsewhere is "
+            "worth more than this page's own",
+        ),
+        ("ahalab run study.yaml --out ../again", "the same plan from the start"),
+        ("ahalab replay . --to ../replayed", "only the answers, from the saved adapters"),
+        ("ahalab report .", "this page"),
     )
 
 
@@ -209,10 +236,13 @@ def run_table(study: Study) -> Table:
                 Cell(run.arm),
                 Cell(str(run.seed)),
                 Cell(weighted(run.record.components)),
-                Cell(f"{run.record.steps_done:,}"),
-                Cell(f"{run.record.rollouts_written:,}"),
-                Cell(f"{run.record.rollouts_expected:,}"),
-                Cell(str(len(run.record.attempts))),
+                Cell(f"{run.record.steps_done:,}", field="steps_done"),
+                Cell(f"{run.record.rollouts_written:,}", field="rollouts_written"),
+                Cell(f"{run.record.rollouts_expected:,}", field="rollouts_expected"),
+                Cell(
+                    str(len(run.record.attempts)),
+                    field=f"attempts/{len(run.record.attempts) - 1}/number",
+                ),
                 Cell(run.record.adapter_digest, style="code"),
             )
             for run in study.runs
@@ -220,21 +250,20 @@ def run_table(study: Study) -> Table:
         heads=2,
         numbers=3,
         words=1,
+        files=tuple(f"arms/{run.arm}/seed-{run.seed}/run.json" for run in study.runs),
     )
 
 
 def claim_table(study: Study) -> Table:
-    """Return every claim with its full value and how it comes about."""
+    """Return every claim with its full value."""
     return Table(
-        caption="Every claim, unrounded, as claims.json holds it.",
-        columns=("claim", "value", "unit", "method", "inputs"),
+        caption="Every claim, unrounded. claims.json has inputs and method of each besides.",
+        columns=("claim", "value", "unit"),
         rows=tuple(
             (
                 Cell(claim.id, style="code"),
-                Cell(UNKNOWN if claim.value is None else str(claim.value)),
+                Cell(UNKNOWN if claim.value is None else str(claim.value), claim.id),
                 Cell(claim.unit),
-                Cell(claim.method),
-                Cell(", ".join(claim.inputs)),
             )
             for claim in study.claims.claims
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlencode
 
 from ahalab.records.comparison import AdapterComparison, ArmComparison
 from ahalab.records.terms import Metric
@@ -25,6 +26,7 @@ class Cell:
     text: str
     claim: str | None = None  # ids of the claims that it prints, a space between
     href: str | None = None
+    field: str | None = None  # places in the row's file that it prints, a space between
     style: str = ""  # class names
 
 
@@ -38,6 +40,7 @@ class Table:
     heads: int = 1
     numbers: int = 1  # columns from this one on are numbers ...
     words: int = 0  # ... but for so many last ones
+    files: tuple[str, ...] = ()  # one per row: what the `field`s of its cells are places in
 
 
 def metric_order(primary: Metric) -> tuple[Metric, Metric]:
@@ -56,8 +59,9 @@ def ordered_arms(study: Study) -> list[ArmComparison]:
 
 
 def change_link(arm: str, seed: int, metric: Metric, change: str) -> str:
-    """Return the address, within the page, of the changed responses of one cell."""
-    return f"#changed?arm={arm}&seed={seed}&metric={metric}&change={change}"
+    """Return the address, within the page, of the answers behind one count."""
+    wanted = {"arm": arm, "seed": seed, "metric": metric, "change": change}
+    return f"#answers?{urlencode(wanted)}"
 
 
 def verdict_table(study: Study) -> Table:

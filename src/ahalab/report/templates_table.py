@@ -25,13 +25,14 @@ def template_table(study: Study) -> Table | None:
         ),
         columns=("template", "system message", "user message", "n", "strict", "lenient",
                  "unparsed", "truncated", "tokens"),
-        rows=tuple(_row(one, known) for one in found.templates),
+        rows=tuple(_row(one, known, at) for at, one in enumerate(found.templates)),
+        files=("analysis/templates.json",) * len(found.templates),
         heads=1,
         numbers=3,
     )  # fmt: skip
 
 
-def _row(one: TemplateResult, known: set[str]) -> tuple[Cell, ...]:
+def _row(one: TemplateResult, known: set[str], at: int) -> tuple[Cell, ...]:
     def cell(text: str, field: str) -> Cell:
         claim = f"template.{one.name}.{field}"
         return Cell(text, claim if claim in known else None)
@@ -43,7 +44,7 @@ def _row(one: TemplateResult, known: set[str]) -> tuple[Cell, ...]:
         cell(f"{one.n:,}", "n"),
         cell(percent(one.strict_accuracy), "strict_accuracy"),
         cell(percent(one.lenient_accuracy), "lenient_accuracy"),
-        Cell(f"{one.strict.get('unparsed', 0):,}"),
-        Cell(f"{one.lenient.get('truncated', 0):,}"),
+        Cell(f"{one.strict.get('unparsed', 0):,}", field=f"templates/{at}/strict/unparsed"),
+        Cell(f"{one.lenient.get('truncated', 0):,}", field=f"templates/{at}/lenient/truncated"),
         cell(number(one.mean_tokens), "mean_tokens"),
     )

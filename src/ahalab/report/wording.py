@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -70,6 +71,15 @@ def probability(p: float | None) -> str:
     return UNKNOWN if p is None else number(p, 2)
 
 
+def tick_label(marks: Sequence[float], *, share: bool = False) -> Callable[[float], str]:
+    """Return how the ticks of an axis are written: all with as many digits as their step needs."""
+    scale = 100.0 if share else 1.0
+    step = scale * min((b - a for a, b in pairwise(marks)), default=1.0)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    unit = " %" if share else ""
+    return lambda value: f"{scale * value + 0.0:,.{digits}f}{unit}".replace("-", MINUS)
+
+
 def trend(first: float | None, last: float | None, *, share: bool = False) -> str:
     """Return a quantity at the start and at the end of a run."""
     show = percent if share else number
@@ -86,20 +96,55 @@ def visible(text: str, *, lines: bool = True) -> Markup:
     Returns:
         Safe markup; what was written out stands in `<b class="ctl">`, apart from ordinary text.
     """
-    cut = len(text) - MAX_TEXT
-    pieces: list[Markup] = []
+    shown = {
+        "text": escape,
+        "ctl": Markup('<b class="ctl">{}</b>').format,
+        "cut": Markup('<i class="cut">{}</i>').format,
+    }
+    return Markup("").join(shown[kind](piece) for kind, piece in _pieces(text, lines=lines))
+
+
+# What stands around a piece in `marked`: control characters, which no visible text holds.
+OPEN_CTL, OPEN_CUT, CLOSE = "\x01", "\x02", "\x03"
+
+
+def marked(text: str, *, lines: bool = True) -> str:
+    """Return what `visible` shows as text, for a script that makes the same elements of it.
+
+    What was written out stands between U+0001 and U+0003, what says that the text is longer
+    between U+0002 and U+0003; neither occurs in it otherwise. It is not escaped.
+    """
+    opened = {"ctl": OPEN_CTL, "cut": OPEN_CUT}
+    return "".join(
+        piece if kind == "text" else f"{opened[kind]}{piece}{CLOSE}"
+        for kind, piece in _pieces(text, lines=lines)
+    )
+
+
+def is_plain(text: str, *, lines: bool = True) -> bool:
+    """Say, fast, of most texts in which nothing has to be written out that they are such."""
+    bare = text.replace("\n", "").replace("\t", "") if lines else text
+    return bare.isascii() and bare.isprintable()
+
+
+def _pieces(text: str, *, lines: bool) -> Iterator[tuple[str, str]]:
+    """Yield (kind, piece): ordinary text, a character written out, how much was cut."""
     run: list[str] = []
-    for character in text[:MAX_TEXT]:
+    start = text[:MAX_TEXT]
+    if is_plain(start, lines=lines):
+        yield "text", start
+        start = ""
+    for character in start:
         shown = character if lines and character in "\n\t" else written_out(character)
         if shown == character:
             run.append(character)
             continue
-        pieces += [escape("".join(run)), Markup('<b class="ctl">{}</b>').format(shown)]
+        yield "text", "".join(run)
+        yield "ctl", shown
         run = []
-    pieces.append(escape("".join(run)))
-    if cut > 0:
-        pieces.append(Markup('<i class="cut"> … {} characters more</i>').format(f"{cut:,}"))
-    return Markup("").join(pieces)
+    yield "text", "".join(run)
+    if len(text) > MAX_TEXT:
+        yield "cut", f" … {len(text) - MAX_TEXT:,} characters more"
 
 
 def excerpt(text: str, length: int = 90) -> str:

@@ -17,7 +17,7 @@ from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 from ahalab.store.layout import RunPaths
 from ahalab.store.manifest import hash_file, root_digest
 from ahalab.verify.reading import Study
-from ahalab.verify.reportfile import figures_in
+from ahalab.verify.report_printed import figures_in
 
 METRICS: tuple[Metric, ...] = ("strict", "lenient")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ahalab.records.base import Record
-from ahalab.records.comparison import Ablation, Comparison
+from ahalab.records.comparison import Ablation, AdapterComparison, Comparison
 from ahalab.records.manifest import Claims
 from ahalab.records.replay import Replay
 from ahalab.records.templates import TemplateComparison
@@ -140,6 +140,7 @@ def _expected(comparison: Comparison, ablation: Ablation) -> Iterator[tuple[str,
         own = frozenset(shared | {f"arms/{adapter.arm}/seed-{adapter.seed}/answers.jsonl"})
         yield from _fields(stem, adapter, ADAPTER, own)
         yield from _bounds(stem, adapter.interval_points, own)
+        yield from _agreeing(stem, adapter, own)
     if comparison.floor is not None:
         floor = frozenset({"base/answers.jsonl", "base/floor.jsonl"})
         yield from _fields("floor", comparison.floor, FLOOR, floor)
@@ -183,6 +184,17 @@ def _fields(
     for name in names:
         unit = "points" if name.endswith("_points") else UNITS.get(name)
         yield f"{stem}.{name}", _Expected(getattr(record, name), unit, inputs)
+
+
+def _agreeing(
+    stem: str, adapter: AdapterComparison, inputs: frozenset[str]
+) -> Iterator[tuple[str, _Expected]]:
+    """Yield the pairs that no test counts: both answers right, both wrong."""
+    gained, lost = adapter.gained, adapter.lost
+    if gained is not None and lost is not None:
+        wrong = adapter.n - int(adapter.base_correct) - gained
+        for name, value in (("right", int(adapter.base_correct) - lost), ("wrong", wrong)):
+            yield f"{stem}.both_{name}", _Expected(value, "questions", inputs)
 
 
 def _bounds(

@@ -86,9 +86,10 @@ class Follower(threading.Thread):
         """Hold the index's lock from now on; False while another viewer does."""
         if study.id in self._locks:
             return True
-        stack = ExitStack()
+        stack, lock = ExitStack(), Indexer(study).path.with_suffix(".lock")
         try:
-            stack.enter_context(WriterLock(Indexer(study).path.with_suffix(".lock")))
+            lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            stack.enter_context(WriterLock(lock))
         except LockedError:
             return False
         except OSError as error:
