@@ -204,7 +204,8 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
             wanted = dict(expected[metric])
             if recorded.p_max_t is not UNSET:  # else of an earlier version
                 wanted["p_max_t"] = corrected[metric, cell.arm, cell.seed]
-            study.recompute(f"adapter.{cell.arm}.{cell.seed}.{metric}", wanted)
+            stem = f"adapter.{cell.arm}.{cell.seed}.{metric}"
+            study.recompute(stem, {**wanted, **_agreeing(outcomes, outcomes.sets[cell], metric)})
             book(study, place, wanted, recorded)
             spread = outcomes.differences_N(outcomes.sets[cell], metric)
             check_detectable(study, place, recorded, spread, outcomes.clusters)
@@ -216,6 +217,15 @@ def _check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) ->
             check_adapter_sentence(study, recorded, comparison, notes, same=same)
     for left in found:
         study.ledger["outcome.added"].fail(FILE, None, "only adapters with answers", left)
+
+
+def _agreeing(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> dict[str, int]:
+    """Return how many questions both sides have right, and wrong, where pairs are questions."""
+    if outcomes.plan.evaluation.samples != 1:
+        return {}
+    base, adapter = (outcomes.correct_NK(s, metric) for s in (outcomes.base, answers))
+    both = base + adapter
+    return {"both_right": int((both == 2).sum()), "both_wrong": int((both == 0).sum())}
 
 
 def _max_t(outcomes: Outcomes) -> dict[tuple[Metric, str | None, int | None], float | None]:
