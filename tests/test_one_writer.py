@@ -22,9 +22,9 @@ ELSEWHERE = {
     "pipeline/workers.py": ".work: logs",
     "plan/field_tables.py": "this package, by a maintainer",
     "records/document.py": "docs/artefacts.md, by a maintainer",
-    "report/drawing.py": "memory",
     "report/power_picture.py": "memory",
     "scoring/latex_worker.py": "a pipe",
+    "view/database.py": "the cache folder: the index",
     "train/trackers.py": ".work: what trackers write",
 }
 WRITES = {

@@ -189,7 +189,7 @@ def test_a_hostile_answer_is_shown_escaped_and_obeyed_by_nothing(hostile: Path) 
         "\\u200b",
         "\\ufeff",
         "^H",
-        "\\x7f",
+        "^?",
         "^M",
         "^@",
         "[link=file:///etc]x",

@@ -19,6 +19,7 @@ from ahalab.store.reading import journal_path, read_rows
 from ahalab.store.rows import RowFile, write_rows
 from ahalab.tasks.prepare import read_prompts
 from lab import PLAN, SAMPLED, Trained, WarmLab, batches_in
+from tampering import mend_journal
 
 pytestmark = pytest.mark.train
 PILOT = "arms/historical/seed-1"
@@ -161,6 +162,9 @@ def test_a_replay_is_equal_to_the_byte_and_one_altered_byte_is_told(
     assert "No conclusion is drawn: arms/random/seed-1 not generated again." in text
     path = done.answers("historical", 1).answers
     path.write_bytes(path.read_bytes().replace(b'"completion":"', b'"completion":"~', 1))
+    said = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT, code=2)
+    assert "answers.jsonl:1: expected the 4 rows of batch 0 as committed" in said
+    mend_journal(path)
     text = warm.run("replay", done.root, "--cell", "base", "--cell", PILOT, code=1)
     rows = lines_of(text, "base", "historical/seed-1")
     assert [row[:3] for row in rows] == [["12", "12", "100.00"], ["12", "11", "91.66"]]

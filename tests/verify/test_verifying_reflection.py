@@ -33,13 +33,14 @@ from ahalab.records.reflection import (
     Turn,
 )
 from ahalab.store.layout import StudyPaths
-from ahalab.verify.answers import Sets, check_answers, finish_answers
+from ahalab.verify.answers import Sets, answers_to_check, check_answers, finish_answers
 from ahalab.verify.checks import Check, Ledger
-from ahalab.verify.journals import check_journals
+from ahalab.verify.journals import JournalFacts, check_journals
 from ahalab.verify.reading import Study
 from ahalab.verify.reflection import Cuts, check_continuations
 from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.study import verify_study
+from ahalab.verify.workers import ALONE, Workers
 from lab import environment
 from mutations.kinds import Mutation, record, remove, rows, swap
 from study_builder import build
@@ -160,12 +161,19 @@ def failed(root: Path) -> dict[str, str]:
     return {c.name: f"{c.failures[0].file}: {c.failures[0].expected}" for c in checks if c.failures}
 
 
+def answers_of(study: Study, journals: dict[str, JournalFacts]) -> Sets:
+    """Check the answers alone."""
+    sets, same = answers_to_check(study, journals)
+    with Workers(study, sets, ALONE) as workers:
+        return check_answers(study, journals, workers.answers(sets), same)[0]
+
+
 def told(root: Path, mutation: Mutation) -> None:
     """Check answers and continuations alone, and that the right check names the right place."""
     ledger = Ledger(None)
     study = Study(root, ledger)
     journals = check_journals(study)
-    answers, _ = check_answers(study, journals)
+    answers = answers_of(study, journals)
     cuts = check_continuations(study, journals, answers)
     finish_answers(study)
     check_reflection(study, answers, cuts)
@@ -350,7 +358,7 @@ Checked = tuple[Sets, Cuts]
 def rechecked(sound: Path) -> Checked:
     """What the verifier reads of rows, once."""
     study = Study(sound, Ledger(None))
-    answers, _ = check_answers(study, check_journals(study))
+    answers = answers_of(study, check_journals(study))
     return answers, check_continuations(study, check_journals(Study(sound, Ledger(None))), answers)
 
 

@@ -86,7 +86,8 @@ def test_the_token_leaves_the_address_and_a_cookie_no_script_reads_stays(watched
 def test_the_runs_are_there_with_status_and_progress(watched: Watched) -> None:
     row = watched.page.locator("tbody tr").first
     assert row.locator("th").inner_text() == "correctness · 1"
-    assert row.locator(".status").inner_text().startswith("● running")
+    # Nothing holds its lock, so it runs until its last commit is 20 s old.
+    assert row.locator(".status").inner_text() in ("● running", "■ stopped")
     assert row.locator("progress").first.get_attribute("value") == "3"
     assert "3/5" in row.inner_text()
     assert "33.3 %" in watched.page.locator("tbody tr", has_text="noise floor").inner_text()
