@@ -19,7 +19,7 @@ from mutations.on_whole_files import FileChange
 ANCHOR = "root.anchor"
 Checks = dict[str, Check]
 IN_PLACE = {"record", "file"}  # kinds whose failure names the very file
-# Told where the report was not made again, which an owner would do; by themselves they prove little.
+# Told where the report was not made again, as an owner would: by themselves they prove little.
 STALE = {"report.root", "report.bind"}
 
 
