@@ -106,8 +106,8 @@ def test_a_missing_plan_is_told_with_what_to_do(call: Call, command: str) -> Non
     said = call(command, "none.yaml")
     assert said.code == 2
     assert said.line == (
-        "ahalab: none.yaml: expected a study plan, found: No such file or directory. "
-        "`ahalab init` writes one."
+        "ahalab: none.yaml: expected a study plan, or a folder of results that holds one, found: "
+        "No such file or directory. `ahalab init` writes a plan."
     )
 
 

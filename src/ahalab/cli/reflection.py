@@ -47,8 +47,8 @@ def reflect(
     from ahalab.cli.reflection_table import print_reflection
     from ahalab.errors import InputError
     from ahalab.evaluate.backends.choice import require_backend
-    from ahalab.pipeline.reflection import check_causes, sealed_without
-    from ahalab.pipeline.study import open_study
+    from ahalab.pipeline.reflection import check_causes
+    from ahalab.pipeline.study import open_study, sealed_without
     from ahalab.records.base import encode
 
     if cell and not causal:
@@ -65,5 +65,5 @@ def reflect(
         print_reflection(found)
     if causal:
         say(f"Wrote {paths.reflection}")
-        if sealed_without(paths):
+        if sealed_without(paths, paths.reflection):
             say(f"The study is sealed without this. Seal it again: ahalab report {paths.root}")

@@ -19,8 +19,8 @@ def evaluate_templates(study: Path, out: Path, asked: AskedTemplates, output: Fo
     from ahalab.cli.output import say
     from ahalab.cli.templates_table import print_templates
     from ahalab.evaluate.backends.choice import require_backend
-    from ahalab.pipeline.study import open_study
-    from ahalab.pipeline.templates import sealed_without, try_templates
+    from ahalab.pipeline.study import open_study, sealed_without
+    from ahalab.pipeline.templates import try_templates
     from ahalab.records.base import encode
     from ahalab.store.versions import require_train_extra
     from ahalab.tasks.rewards import reward_folders
@@ -39,5 +39,5 @@ def evaluate_templates(study: Path, out: Path, asked: AskedTemplates, output: Fo
             "To take the best one: set task.template (and task.system) in the plan, and begin "
             "under another name or --out."
         )
-    if sealed_without(paths):
+    if sealed_without(paths, paths.template_comparison):
         say(f"The study is sealed without this. Seal it again: ahalab report {paths.root}")

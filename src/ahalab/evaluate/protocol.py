@@ -149,13 +149,18 @@ def require_replayable(protocol: Protocol, first: Path) -> None:
             "Evaluate first: ahalab evaluate."
         )
     evaluated = decode_file(first.read_bytes(), Protocol, str(first))
-    differing = [
-        f"{field}: {there!r} there, {now!r} now"
-        for field, (there, now) in differing_fields(evaluated, protocol).items()
-        if not covers(MACHINE_FIELDS, field)
-    ]
+    differing = beyond_machine(evaluated, protocol)
     if differing:
         raise ProtocolError(
             f"{first}: expected a replay to differ in {', '.join(MACHINE_FIELDS)} at most, found "
             f"{'; '.join(differing)}. Replay with the ahalab and the files that evaluated."
         )
+
+
+def beyond_machine(evaluated: Protocol, here: Protocol) -> list[str]:
+    """Return each field that differs, both values, but for those of the machine that generates."""
+    return [
+        f"{field}: {there!r} there, {now!r} now"
+        for field, (there, now) in differing_fields(evaluated, here).items()
+        if not covers(MACHINE_FIELDS, field)
+    ]

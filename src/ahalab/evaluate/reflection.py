@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from ahalab.errors import IncompleteError, InputError, ProtocolError
 from ahalab.evaluate.backends import Opening
 from ahalab.evaluate.pair import Evaluation, OnBatch, target_of
-from ahalab.evaluate.protocol import batch_seed, require_same
+from ahalab.evaluate.protocol import batch_seed, beyond_machine, require_same
 from ahalab.plan.cells import Cell, rounds
 from ahalab.plan.endpoint import backend_name
-from ahalab.records.answer import MACHINE_FIELDS, Answer, Protocol, covers, differing_fields
+from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -147,11 +147,7 @@ class ReflectionCheck:
         answered = decode_file(path.read_bytes(), Protocol, str(path))
         (together,) = rounds(self.plan, [cell])
         here = self.stage.protocols(together)[together.index(cell)]
-        differing = [
-            f"{name}: {there!r} there, {now!r} now"
-            for name, (there, now) in differing_fields(answered, here).items()
-            if not covers(MACHINE_FIELDS, name)
-        ]
+        differing = beyond_machine(answered, here)
         if differing:
             raise ProtocolError(
                 f"{path}: expected answers of this plan and these files, found others: "

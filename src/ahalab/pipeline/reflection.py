@@ -16,7 +16,6 @@ from ahalab.records.plan import Plan
 from ahalab.records.reflection import Reflection
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
-from ahalab.store.manifest import hash_file
 from ahalab.store.reading import journal_path
 
 
@@ -68,13 +67,3 @@ def check_causes(
     found = reflect(plan, paths)
     write_record(paths.reflection, found)
     return found
-
-
-def sealed_without(paths: StudyPaths) -> bool:
-    """Say whether a study is sealed, and not with what is known of reflection as it lies there."""
-    manifest = read_manifest(paths)
-    if manifest is None:
-        return False
-    name = paths.reflection.relative_to(paths.root).as_posix()
-    sha256 = {entry.path: entry.sha256 for entry in manifest.evidence}.get(name)
-    return sha256 != hash_file(paths.reflection)

@@ -125,3 +125,13 @@ def refuse_tampered(manifest: Manifest, paths: StudyPaths) -> None:
                 f"`ahalab verify {paths.root}` tells more; restore it, or remove manifest.json "
                 "to go on."
             )
+
+
+def sealed_without(paths: StudyPaths, file: Path) -> bool:
+    """Say whether a study is sealed, and not with this file of it as it lies there."""
+    manifest = read_manifest(paths)
+    if manifest is None:
+        return False
+    name = file.relative_to(paths.root).as_posix()
+    sealed = {entry.path: entry.sha256 for entry in manifest.evidence}
+    return sealed.get(name) != hash_file(file)

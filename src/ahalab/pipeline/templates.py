@@ -16,7 +16,6 @@ from ahalab.records.plan import Plan
 from ahalab.records.templates import TemplateComparison, TemplateSet
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
-from ahalab.store.manifest import hash_file
 from ahalab.store.models import resolve_model
 from ahalab.store.reading import journal_path
 from ahalab.tasks.prepare import prepare_prompts
@@ -68,13 +67,3 @@ def try_templates(
         raise IncompleteError(f"{paths.template_set.parent}: answers are missing. Run it again.")
     write_record(paths.template_comparison, found)
     return tried, found
-
-
-def sealed_without(paths: StudyPaths) -> bool:
-    """Say whether a study is sealed, and not with the comparison as it lies there."""
-    manifest = read_manifest(paths)
-    if manifest is None:
-        return False
-    name = paths.template_comparison.relative_to(paths.root).as_posix()
-    sha256 = {entry.path: entry.sha256 for entry in manifest.evidence}.get(name)
-    return sha256 != hash_file(paths.template_comparison)

@@ -59,7 +59,8 @@ def load_plan(path: Path) -> Plan:
         payload = path.read_bytes()
     except OSError as error:
         raise PlanError(
-            f"{path}: expected a study plan, found: {error.strerror}. `ahalab init` writes one."
+            f"{path}: expected a study plan, or a folder of results that holds one, found: "
+            f"{error.strerror}. `ahalab init` writes a plan."
         ) from error
     if len(payload) > MAX_PLAN_BYTES:
         raise PlanError(f"{path}: expected a plan of at most 64 kB, found {len(payload)} bytes.")

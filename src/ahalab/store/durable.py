@@ -83,7 +83,7 @@ def make_folder(folder: Path) -> None:
 def _not_writable(place: Path, error: OSError) -> InputError:
     return InputError(
         f"{place}: expected a writable folder, found: {error.strerror or error}. "
-        "Mend the folder or choose another --out."
+        "Mend the folder or choose another."
     )
 
 
