@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ahalab.analyze.compare import analyze
 from ahalab.errors import AhaLabError
@@ -27,7 +26,7 @@ from ahalab.report.html import write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import write_manifest
 from ahalab.verify.checks import Check, Failure
-from ahalab.verify.study import verify_study
+from ahalab.verify.study import NOTHING, Held, verify_study
 from benchmarks import invented  # noqa: F401 - before what lies in tests/
 from benchmarks.rejudging import rejudge
 from benchmarks.tamperings import TAMPERINGS, Tampering, rename
@@ -163,9 +162,9 @@ def make_again(root: Path, tampering: Tampering) -> None:
     write_manifest(paths, digest(plan))
 
 
-def look(root: Path, check: str, **held: Any) -> Told:
+def look(root: Path, check: str, held: Held = NOTHING) -> Told:
     """Verify; return the failure that tells most."""
-    return _telling(verify_study(root, **held).checks, check)
+    return _telling(verify_study(root, held).checks, check)
 
 
 def look_for_signature(root: Path, bench: Bench, check: str, *held: str) -> Told:
@@ -203,13 +202,13 @@ def run(bench: Bench, tampering: Tampering) -> tuple[Told, Told, Told | None]:
         if tampering.number in UNDER_SIGNATURE:
             held = look_for_signature(copy, bench, check, "--root", bench.root)
             return held, look_for_signature(copy, bench, check), None
-        with_root, without = look(copy, check, expected_root=bench.root), look(copy, check)
+        with_root, without = look(copy, check, Held(bench.root)), look(copy, check)
     if not 7 <= tampering.number <= 31 and tampering.number != 34:
         return with_root, without, None
     with tampered(bench, tampering) as copy:
         if tampering.number not in bench.others:
             make_again(copy, tampering)
-        return with_root, without, look(copy, check, expected_plan=bench.plan)
+        return with_root, without, look(copy, check, Held(plan=bench.plan))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -224,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [one for one in TAMPERINGS if not asked or one.number in asked]
     with tempfile.TemporaryDirectory() as folder:
         bench = prepare(Path(folder), chosen)
-        sound = look(bench.study, "", expected_root=bench.root, expected_plan=bench.plan)
+        sound = look(bench.study, "", Held(bench.root, bench.plan))
         for one in chosen:
             told = run(bench, one)
             for column, found in enumerate(told):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,30 +8,25 @@ import pytest
 from synthetic import ROOT
 from synthetic_answers import EFFECTS
 
+import chromium
 from ahalab.report.html import build_report
 from ahalab.store.layout import StudyPaths
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+playwright = chromium.playwright
 expect = playwright.expect
-CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).parents[1] / "view" / "axe.min.js"
 SECTIONS = (
     "verdict", "paired", "arms", "training", "reward", "groups", "lengths", "scorers",
     "reflection", "alarms", "tables", "answers", "provenance",
 )  # fmt: skip
 GAINED, LOST = EFFECTS["correctness"][0][0]  # strict, the first seed
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+pytestmark = chromium.needed
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium.launched() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -222,14 +216,7 @@ def test_axe_finds_no_serious_fault_in_the_report(
     page.goto(f"{address}#answers?arm=correctness&seed=0&metric=strict&change=gained")
     page.locator(".card pre").first.wait_for()
     page.evaluate(f"document.querySelectorAll('{FOLDED}').forEach((one) => {{ one.open = true; }})")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    options = {"resultTypes": ["violations"]} | ({"runOnly": [rules]} if rules else {})
-    found = page.evaluate("(options) => axe.run(document, options)", options)
-    faults = [
-        (fault["id"], [node["html"][:120] for node in fault["nodes"]][:3])
-        for fault in found["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
+    faults = chromium.serious_faults(page, **({"runOnly": [rules]} if rules else {}))
     assert faults == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     context.close()

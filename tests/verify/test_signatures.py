@@ -17,7 +17,7 @@ from ahalab.verify.checks import Check, Ledger
 from ahalab.verify.files import check_files
 from ahalab.verify.reading import Study
 from ahalab.verify.signature import NAMES, check_signature
-from ahalab.verify.study import verify_study
+from ahalab.verify.study import Held, verify_study
 from tampering import edit_json, edit_row, reseal
 
 ME = "me@example.org"
@@ -69,7 +69,7 @@ def me(keys: Path) -> Signers:
 
 
 def test_a_signed_study_passes_and_says_who_signed(signed_study: Path, me: Signers) -> None:
-    verification = verify_study(signed_study, signers=me)
+    verification = verify_study(signed_study, Held(signers=me))
     assert verification.result == "PASSED"
     found = {c.name: c for c in verification.checks}
     assert [found[name].status for name in NAMES] == ["passed"] * 4

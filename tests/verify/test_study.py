@@ -15,7 +15,7 @@ from ahalab.store.models import organism_folder
 from ahalab.store.safetensors import tensor_entries
 from ahalab.verify import answers, base, completions, rollouts, validation
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
-from ahalab.verify.study import verify_study
+from ahalab.verify.study import Held, verify_study
 from tampering import Row, edit_json, edit_row, edit_rows, read_lines, rebuild, reseal
 
 SIGNATURE = {"sig.missing", "sig.payload", "sig.namespace", "sig.key"}  # none was asked for
@@ -76,11 +76,7 @@ def test_another_umask_time_zone_and_folder_order_are_not_flagged(
 
 def test_a_published_root_and_plan_are_compared(sound_study: Path) -> None:
     manifest = json.loads((sound_study / "manifest.json").read_bytes())
-    found = by_name(
-        verify_study(
-            sound_study, expected_root=manifest["root"], expected_plan=manifest["plan_digest"]
-        )
-    )
+    found = by_name(verify_study(sound_study, Held(manifest["root"], manifest["plan_digest"])))
     assert (found["root.anchor"].status, found["plan.anchor"].status) == ("passed", "passed")
 
 
@@ -88,9 +84,7 @@ def test_a_study_resealed_by_its_owner_fails_against_a_published_root(study: Pat
     published = json.loads((study / "manifest.json").read_bytes())["root"]
     edit_row(study / f"{RUN}/timings.jsonl", 1, seconds=9.0)  # nothing else depends on a clock
     reseal(study)
-    failed = [
-        c for c in verify_study(study, expected_root=published).checks if c.status == "failed"
-    ]
+    failed = [c for c in verify_study(study, Held(published)).checks if c.status == "failed"]
     assert [c.name for c in failed if c.name != "report.root"] == ["root.anchor"]
     assert failed[0].failures[0].expected.endswith(published)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,23 +8,19 @@ import pytest
 from viewed_study import HOSTILE_SEEN, batch, make_hostile, step_row, write_viewed
 from viewer_server import Running, start, wait_for_index, wait_for_rows
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+import chromium
+
+playwright = chromium.playwright
 expect = playwright.expect
-CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).with_name("axe.min.js")
 CELL = "cell=arms/correctness/seed-2"
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+pytestmark = chromium.needed
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium.launched() as browser:
+        yield browser
 
 
 class Watched:
@@ -272,14 +267,7 @@ def test_axe_finds_no_serious_fault(
     if PAGES[name]:
         page.goto(f"{running.base}/study/{study}/{PAGES[name]}")
         page.wait_for_selector(".card, canvas")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    faults = [
-        (fault["id"], [node["html"][:120] for node in fault["nodes"]][:3])
-        for fault in found["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
-    assert faults == []
+    assert chromium.serious_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     context.close()
 

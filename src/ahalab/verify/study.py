@@ -37,11 +37,11 @@ from ahalab.verify.workers import ALONE, Effort, Workers
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a reader holds from outside; arguments as for `verify_study`."""
+    """What a reader holds from outside; where it is None, the check is *not checked*."""
 
-    root: str | None = None
-    plan: str | None = None
-    signers: Signers | None = None
+    root: str | None = None  # evidence root published earlier: `root.anchor`
+    plan: str | None = None  # plan digest published earlier: `plan.anchor`
+    signers: Signers | None = None  # whose signature is required: `sig.key`
 
 
 NOTHING = Held()
@@ -49,11 +49,9 @@ NOTHING = Held()
 
 def verify_study(
     root: Path,
+    held: Held = NOTHING,
     *,
     on_check: Callable[[Check], None] | None = None,
-    expected_root: str | None = None,
-    expected_plan: str | None = None,
-    signers: Signers | None = None,
     trust_rewards: bool = False,
     effort: Effort = ALONE,
 ) -> Verification:
@@ -61,10 +59,8 @@ def verify_study(
 
     Args:
         root: Folder of the study.
+        held: What is held from outside.
         on_check: Called with each check as it ends.
-        expected_root: Evidence root published earlier; None: `root.anchor` is not checked.
-        expected_plan: Plan digest published earlier; None: `plan.anchor` is not checked.
-        signers: Whose signature is required; None: `sig.key` is not checked.
         trust_rewards: Whether the code of users' own rewards is run.
         effort: Among how many processes a large study is shared out, and who is told how far it is.
 
@@ -77,7 +73,7 @@ def verify_study(
         MissingError: A signature is required, and there is no ssh-keygen to check it.
     """
     study = open_study(root, on_check, trust_rewards=trust_rewards)
-    return examine(study, Held(expected_root, expected_plan, signers), effort)
+    return examine(study, held, effort)
 
 
 def open_study(
