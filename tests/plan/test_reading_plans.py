@@ -373,11 +373,10 @@ def test_what_is_no_mapping_of_plain_yaml_is_refused(body: str) -> None:
 
 def test_a_plan_that_is_missing_or_a_folder_or_not_utf_8_or_huge_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
-    with pytest.raises(
-        PlanError, match=rf"^{path}: expected a study plan, found: No such file.*ahalab init"
-    ):
+    expected = "expected a study plan, or a folder of results that holds one, found: "
+    with pytest.raises(PlanError, match=rf"^{path}: {expected}No such file.*ahalab init"):
         load_plan(path)
-    with pytest.raises(PlanError, match="expected a study plan, found: Is a directory"):
+    with pytest.raises(PlanError, match=f"{expected}Is a directory"):
         load_plan(tmp_path)
     path.write_bytes(b"name: d\xe9mo\n")
     with pytest.raises(PlanError, match="expected UTF-8 text, found a bad byte at 7"):
