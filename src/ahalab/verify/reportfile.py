@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ahalab.plain_files import read_plain
 from ahalab.records.manifest import Claims, Manifest
 from ahalab.store.manifest import root_digest
 from ahalab.verify.reading import Study, close
@@ -29,7 +30,7 @@ def check_report(study: Study, claims: Claims | None, drawing: Drawing | None = 
             FILE, None, f"a page up to {MAX_REPORT_BYTES} bytes", "a longer one"
         )
     else:
-        payload = path.read_bytes()
+        payload = read_plain(path)
         sound = not ledger.failing()
         page = read_page(payload.decode("utf-8", errors="replace"))
         _check_page(study, page, claims)
