@@ -96,8 +96,8 @@ def _entry(name: str, spec: dict[str, object], base: int) -> TensorEntry:
     if any(type(n) is not int or n < 0 for n in (*shape, start, end)):
         told = f"shape {shape!r:.{MAX_TOLD}} at {offsets!r:.{MAX_TOLD}}"
         raise ValueError(f"tensor {name:.{MAX_TOLD}} of {told}")
-    # An axis of 2**70 beside one of 0 takes no byte, and no array can have it.
-    if len(shape) > MAX_AXES or any(n >> 62 for n in shape):
+    # Axes of 2**40 and 2**40 beside one of 0 take no byte, and no array can have them.
+    if len(shape) > MAX_AXES or math.prod(n or 1 for n in shape) >> 60:
         raise ValueError(f"tensor {name:.{MAX_TOLD}} of shape {shape!r:.{MAX_TOLD}}")
     if not name.isprintable():  # a line break would let one name stand for two tensors in a digest
         raise ValueError(f"a tensor named {name!r:.{MAX_TOLD}}")
