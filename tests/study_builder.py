@@ -37,7 +37,7 @@ from ahalab.records.validation import ValidationAnswer
 from ahalab.report.html import write_report
 from ahalab.scoring.answers import SCORER_VERSION, score_answer
 from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
-from ahalab.scoring.components import is_formatted, make_response, repeated_fraction
+from ahalab.scoring.components import Origin, is_formatted, make_response, repeated_fraction
 from ahalab.scoring.own import own_names
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
@@ -211,11 +211,8 @@ def rollouts_of(
                 completion=w.text,
                 gold=prompt.gold,
                 finish=w.finish,
-                prompt_id=prompt.prompt_id,
-                step=step,
-                sample=sample,
+                origin=Origin(prompt.prompt_id, step, sample, int(cell.seed or 0)),
                 asked=replace(asked, prompt=prompt.question),
-                seed=int(cell.seed or 0),
             )
             for sample, w in enumerate(written)
         ]
@@ -230,7 +227,7 @@ def rollouts_of(
                     rank=0,
                     group=group,
                     prompt_id=prompt.prompt_id,
-                    sample=response.sample,
+                    sample=response.origin.sample,
                     completion=w.text,
                     completion_ids=w.ids,
                     finish=w.finish,

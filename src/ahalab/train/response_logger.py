@@ -18,6 +18,7 @@ from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, Reward, failed, score_batch
 from ahalab.scoring.components import (
+    Origin,
     Response,
     is_formatted,
     make_response,
@@ -99,12 +100,14 @@ class ResponseLogger:
                     completion=_text(completion),
                     gold=gold[i],
                     finish=self._finish(ids),
-                    prompt_id=prompt_id[i],
-                    step=step,
-                    sample=i % self.group_size,
+                    origin=Origin(
+                        prompt_id=prompt_id[i],
+                        step=step,
+                        sample=i % self.group_size,
+                        seed=self.seed,
+                        completion_ids=tuple(int(token) for token in ids),
+                    ),
                     asked=replace(self.asked, prompt=question[i]),
-                    seed=self.seed,
-                    completion_ids=tuple(int(token) for token in ids),
                     latex_equal=row_decider(self.asked.task),
                 )
             )
@@ -173,9 +176,8 @@ class ResponseLogger:
             # Written so that a NaN, which compares with nothing, is refused.
             if not abs(value - used_rewards[i]) <= FLOAT32_TOLERANCE * max(1.0, abs(value)):
                 raise RewardError(
-                    f"step {pending.step}, prompt {response.prompt_id}, sample "
-                    f"{response.sample}: expected "
-                    f"the trainer to use reward {value}, found {used_rewards[i]}."
+                    f"{_place(response.origin)}: expected the trainer to use reward {value}, "
+                    f"found {used_rewards[i]}."
                 )
             rows.append(self._rollout(pending, i, float(advantages[i])))
         self.last_batch = self.ranks.gather(rows)
@@ -188,10 +190,10 @@ class ResponseLogger:
             step=pending.step,
             rank=self.ranks.index,
             group=pending.groups[i],
-            prompt_id=response.prompt_id,
-            sample=response.sample,
+            prompt_id=response.origin.prompt_id,
+            sample=response.origin.sample,
             completion=response.completion,
-            completion_ids=response.completion_ids,
+            completion_ids=response.origin.completion_ids,
             finish=response.finish,
             components={
                 name: ComponentRow(value=part.value, status=part.status)
@@ -214,11 +216,15 @@ def _stop_at_failure(arm: ArmDefinition, response: Response, reward: Reward) -> 
     faults = [f"{name} {part.status}" for name, part in reward.components.items() if failed(part)]
     if faults:
         raise RewardError(
-            f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample "
-            f"{response.sample}: expected a finite reward, found {'; '.join(faults)}. Completion: "
-            f"{response.completion[:120]!r}. Mend the reward and begin a new study, or set "
-            "`on_error: none` for the arm to leave such rows without a reward."
+            f"arm {arm.name}, {_place(response.origin)}: expected a finite reward, found "
+            f"{'; '.join(faults)}. Completion: {response.completion[:120]!r}. Mend the reward and "
+            "begin a new study, or set `on_error: none` for the arm to leave such rows without a "
+            "reward."
         )
+
+
+def _place(origin: Origin) -> str:
+    return f"step {origin.step}, prompt {origin.prompt_id}, sample {origin.sample}"
 
 
 def _text(completion: Any) -> str:

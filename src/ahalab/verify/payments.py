@@ -9,6 +9,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish
 from ahalab.scoring.arms import score_batch
+from ahalab.scoring.components import Origin
 from ahalab.statistics.training import mean
 from ahalab.verify.grading import Grader, Put
 from ahalab.verify.runs import definition_of
@@ -45,10 +46,7 @@ def paid(
         responses = [
             grader.response(
                 Put(text, asked[prompt].gold, asked[prompt].question, finish),
-                prompt_id=prompt,
-                step=0,
-                sample=sample,
-                seed=int(cell.seed or 0),
+                Origin(prompt, sample=sample, seed=int(cell.seed or 0)),
             )
             for (prompt, sample), (text, finish) in answers
         ]

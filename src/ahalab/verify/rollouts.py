@@ -15,7 +15,7 @@ from ahalab.records.rollout import Rollout
 from ahalab.records.run import RunRecord
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition, Reward, score_batch, without_own
-from ahalab.scoring.components import Response, is_formatted, repeated_fraction
+from ahalab.scoring.components import Origin, Response, is_formatted, repeated_fraction
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.training import (
@@ -160,11 +160,7 @@ def _response(grader: Grader, run: RunRows, row: Rollout) -> Response:
     prompt = run.prompts[row.prompt_id]
     return grader.response(
         Put(row.completion, prompt.gold, prompt.question, row.finish),
-        prompt_id=row.prompt_id,
-        step=row.step,
-        sample=row.sample,
-        seed=int(run.cell.seed or 0),
-        completion_ids=row.completion_ids,
+        Origin(row.prompt_id, row.step, row.sample, int(run.cell.seed or 0), row.completion_ids),
     )
 
 
