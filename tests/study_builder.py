@@ -59,6 +59,7 @@ from ahalab.store.models import organism_folder
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, write_rows
 from ahalab.tasks.ngrams import measure_overlap
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.questions import asked_of, load_questions
 from ahalab.tasks.rewards import with_own_rewards
 from ahalab.tasks.selection import prompt_id
@@ -252,7 +253,7 @@ def rollouts_of(
 
 def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell: Cell) -> None:
     """Write one training run: rows, adapter, summary, record."""
-    run, prompts = paths.run(str(cell.arm), int(cell.seed or 0)), sets["train"]
+    run, prompts = run_paths(paths, cell), sets["train"]
     files = [
         RowFile(path, schema, digest(plan), run.name, paths.broken)
         for path, schema in (
@@ -290,7 +291,7 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
             writer.seal()
     write_adapter(run.adapter, cell)
     validation = write_validation(plan, paths, sets.get("validation", []), cell)
-    arm, seed, norm = str(cell.arm), int(cell.seed or 0), adapter_effect_norm(run.adapter)
+    (arm, seed), norm = cell.run, adapter_effect_norm(run.adapter)
     diagnostics = diagnose(arm, seed, steps, rollouts, norm, validation)
     run.diagnostics.write_bytes(encode_pretty(diagnostics))
     attempts = tuple(
@@ -325,7 +326,7 @@ def write_validation(
     """Write the validation of a run, a batch of rows per checkpoint; return them all."""
     if not prompts:
         return []
-    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    run = run_paths(paths, cell)
     file = RowFile(run.validation, "validation/1", digest(plan), run.name, paths.broken)
     order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
     rows: list[ValidationAnswer] = []

@@ -29,6 +29,7 @@ from ahalab.statistics.association import GroupRate, compare_groups
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.text import normalised
 
@@ -55,7 +56,7 @@ def reflect(plan: Plan, paths: StudyPaths) -> Reflection:
         one = None if cell == FLOOR else load_checked(answers, paths.continuations(cell.name))
         if one is not None:
             checked[cell] = one
-    by_seed = {(str(c.arm), int(c.seed or 0)): one for c, one in checked.items() if c.arm}
+    by_seed = {c.run: one for c, one in checked.items() if c.trained}
     return Reflection(
         plan_digest=digest(plan),
         markers=MARKERS_VERSION,
@@ -71,10 +72,10 @@ def reflect(plan: Plan, paths: StudyPaths) -> Reflection:
 
 def _sides(plan: Plan, paths: StudyPaths) -> dict[Cell, Answers]:
     """Return every answer set that is finished."""
-    if not any(_begun(_target(paths, cell)) for cell in answer_cells(plan)):
+    if not any(_begun(answer_paths(paths, cell)) for cell in answer_cells(plan)):
         return {}
     expected = expected_keys(plan, read_prompts(paths, "eval"))
-    found = {cell: load_answers(_target(paths, cell), expected) for cell in answer_cells(plan)}
+    found = {cell: load_answers(answer_paths(paths, cell), expected) for cell in answer_cells(plan)}
     return {cell: answers for cell, answers in found.items() if answers is not None}
 
 
@@ -82,15 +83,9 @@ def _begun(target: AnswerPaths) -> bool:
     return read_journal(journal_path(target.answers)).seal is not None
 
 
-def _target(paths: StudyPaths, cell: Cell) -> AnswerPaths:
-    if cell.arm is not None:
-        return paths.answers(cell.arm, int(cell.seed or 0))
-    return paths.floor_answers if cell == FLOOR else paths.base_answers()
-
-
 def _training(plan: Plan, paths: StudyPaths, cell: Cell) -> TrainingMarkers | None:
     """Count the rollouts of a finished run that have a marker."""
-    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    run = run_paths(paths, cell)
     if read_journal(journal_path(run.rollouts)).seal is None:
         return None
     rollouts, marked = Counter[int](), Counter[int]()

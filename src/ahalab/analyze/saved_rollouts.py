@@ -18,6 +18,7 @@ from ahalab.records.run import RunRecord
 from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.reading import read_rows, stored_path
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.prepare import read_prompts
 
 
@@ -98,7 +99,7 @@ def _folders(cell: Cell) -> tuple[str, ...]:
 
 
 def _run_paths(study: RunsStudy, cell: Cell) -> RunPaths:
-    return study.paths.run(str(cell.arm), int(cell.seed or 0))
+    return run_paths(study.paths, cell)
 
 
 def _study_root(place: Path) -> Path:

@@ -95,8 +95,10 @@ def train(
     from ahalab.pipeline.preflight import Setting, clear, due, preflight
     from ahalab.pipeline.study import freeze, open_study
     from ahalab.pipeline.training_progress import TrainingProgress
+    from ahalab.plan.cells import run_cell
     from ahalab.store.models import resolve_model
     from ahalab.store.versions import require_train_extra
+    from ahalab.tasks.places import run_paths
     from ahalab.tasks.prepare import prepare_prompts
     from ahalab.tasks.rewards import reward_folders, with_own_rewards
     from ahalab.train.arm import arm_of, train_arm
@@ -125,17 +127,17 @@ def train(
         prepare_prompts(plan, paths, model, followed)
     ranks.wait()
     steps = int(plan.grpo["max_steps"])
-    run_paths = paths.run(arm, seed)
+    cell = run_cell(arm, seed)
     with TrainingProgress(steps, show=not quiet and ranks.first) as progress:
 
         def on_step(step: Step) -> None:
-            progress.on_step(run_paths.name, step)
+            progress.on_step(cell.name, step)
 
-        record = train_arm(plan, paths, arm, seed, pilot=pilot, on_step=on_step, ranks=ranks)
+        record = train_arm(plan, paths, cell, pilot=pilot, on_step=on_step, ranks=ranks)
     ranks.leave()
     if not ranks.first:
         return
-    _tell_trained(record, run_paths)
+    _tell_trained(record, run_paths(paths, cell))
 
 
 def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:

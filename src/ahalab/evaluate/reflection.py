@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, InputError, ProtocolError
 from ahalab.evaluate.backends import Opening
-from ahalab.evaluate.pair import Evaluation, OnBatch, target_of
+from ahalab.evaluate.pair import Evaluation, OnBatch
 from ahalab.evaluate.protocol import batch_seed, beyond_machine, require_same
 from ahalab.plan.cells import Cell, rounds
 from ahalab.plan.endpoint import backend_name
@@ -38,6 +38,7 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.tasks.generation import Completion, graded
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.questions import asked_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def marked_answers(paths: StudyPaths, cell: Cell) -> list[Answer]:
     Raises:
         IncompleteError: The side's answers are not finished.
     """
-    target = target_of(paths, cell)
+    target = answer_paths(paths, cell)
     if read_journal(journal_path(target.answers)).seal is None:
         raise IncompleteError(
             f"{target.answers}: expected whole answers of {cell.name} to cut, found none. Run: "
@@ -143,7 +144,7 @@ class ReflectionCheck:
         Raises:
             ProtocolError: The answers were made with other files than those at hand.
         """
-        path = target_of(self.paths, cell).protocol
+        path = answer_paths(self.paths, cell).protocol
         answered = decode_file(path.read_bytes(), Protocol, str(path))
         (together,) = rounds(self.plan, [cell])
         here = self.stage.protocols(together)[together.index(cell)]

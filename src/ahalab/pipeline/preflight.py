@@ -50,6 +50,7 @@ from ahalab.store.reading import journal_path
 from ahalab.tasks.generation import completion_of
 from ahalab.tasks.gym import scores_by_itself
 from ahalab.tasks.library_loop import generate_whole
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.prepare import DrawnPrompts, present_prompts, prompts_ready, select_questions
 from ahalab.tasks.questions import asked_of, on_hub, scoring_task
 from ahalab.tasks.render import load_tokenizer
@@ -297,7 +298,7 @@ def due(plan: Plan, paths: StudyPaths) -> bool:
     if os.environ.get("RANK", "0") != "0":  # of several processes of one run, the first one looks
         return False
     for cell in training_cells(plan):
-        run = paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(paths, cell)
         if run.record.is_file() or read_journal(journal_path(run.steps)).rows:
             return False
     if not record_path(paths).is_file():

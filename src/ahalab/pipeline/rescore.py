@@ -226,5 +226,5 @@ def _comparison(
         same = replace(floor.protocol, batch_size=base.protocol.batch_size, seed=base.protocol.seed)
         require_comparable(base, dataclasses.replace(floor, protocol=same), allow)
     missing = tuple(cell.name for cell in training_cells(plan) if cell not in cells)
-    adapters = {(str(cell.arm), int(cell.seed or 0)): answers[cell.name] for cell in cells}
+    adapters = {cell.run: answers[cell.name] for cell in cells}
     return compare(StudyAnswers(plan, prompts, base, floor, adapters, missing))

@@ -52,7 +52,7 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
 
 
 def _cell(study: Study, outcomes: Outcomes, cell: Cell) -> dict[str, Any]:
-    arm, seed = str(cell.arm), int(cell.seed or 0)
+    arm, seed = cell.run
     answers = outcomes.sets[cell]
     diagnostics = study.record(study.paths.run(arm, seed).diagnostics, Diagnostics)
     accuracy = {m: float(outcomes.correct_NK(answers, m).mean()) for m in METRICS}

@@ -20,6 +20,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
 from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.tasks.places import answer_paths
 from ahalab.verify.completions import (
     Placed,
     check_end,
@@ -27,7 +28,6 @@ from ahalab.verify.completions import (
     count_version,
     tell_versions,
 )
-from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.payments import paid
 from ahalab.verify.protocols import REPLAY, protocol_of, tells_ids

@@ -66,7 +66,7 @@ def _expected(outcomes: Outcomes) -> Iterator[tuple[Key, dict[str, Any]]]:
                     if (base.outcome(metric) == "correct") != (
                         adapter.outcome(metric) == "correct"
                     ):
-                        key = (str(cell.arm), int(cell.seed or 0), metric, prompt.prompt_id, sample)
+                        key = (*cell.run, metric, prompt.prompt_id, sample)
                         yield key, _fields(prompt, metric, base, adapter)
 
 

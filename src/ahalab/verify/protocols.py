@@ -13,10 +13,10 @@ from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Protocol
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.questions import scoring_task
 from ahalab.verify.exceptions import (
     ADAPTER,
-    answer_paths,
     check_exceptions,
     field_differences,
     within,
@@ -242,10 +242,10 @@ def _check_run(study: Study, placed: Placed, protocol: Protocol, cell: Cell) -> 
     """Compare with the record of the run whose adapter answered."""
     path, free = placed
     name, ledger = study.relative(path), study.ledger
-    if cell.arm is None or cell.seed is None:
+    if not cell.trained:
         ledger["adapter.fp"].expect(name, None, "adapter_digest", None, protocol.adapter_digest)
         return
-    record = study.record(study.paths.run(cell.arm, cell.seed).record, RunRecord)
+    record = study.record(run_paths(study.paths, cell).record, RunRecord)
     if record is None:
         return
     for field in ("adapter_digest", "base_digest", "tokenizer_digest", "template_digest"):

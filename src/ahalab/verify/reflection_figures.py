@@ -23,6 +23,7 @@ from ahalab.statistics.association import GroupRate, compare_groups
 from ahalab.statistics.difference import detectable, difference_over_questions
 from ahalab.statistics.interval import Interval
 from ahalab.statistics.seeds import reward_claim
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet, Reply, Sets
 from ahalab.verify.matrices import METRICS
@@ -124,7 +125,7 @@ class _Again:
         }
 
     def _training(self, cell: Cell) -> Plain | None:
-        run = self.study.paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(self.study.paths, cell)
         if not self.study.present(run.rollouts):
             return None
         rollouts, marked = Counter[int](), Counter[int]()
@@ -148,7 +149,7 @@ class _Again:
 
     def _rollouts(self, cell: Cell) -> Iterator[Rollout]:
         """Yield the sound rows; what is malformed was told when the run was checked."""
-        run = self.study.paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(self.study.paths, cell)
         for _, line in self.study.lines(run.rollouts):
             try:
                 yield decode_row(line.rstrip(b"\n"), Rollout, "row")

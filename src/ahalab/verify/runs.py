@@ -13,6 +13,7 @@ from ahalab.records.run import Attempt, RunRecord
 from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.own import own_names
 from ahalab.store.layout import RunPaths
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.base import check_base
@@ -103,7 +104,7 @@ def check_runs(
 
 
 def _paths(study: Study, cell: Cell) -> RunPaths:
-    return study.paths.run(str(cell.arm), int(cell.seed or 0))
+    return run_paths(study.paths, cell)
 
 
 def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows:

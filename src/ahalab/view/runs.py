@@ -16,8 +16,9 @@ from ahalab.plan.cells import Cell, answer_cells, training_cells
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
 from ahalab.store.reading import journal_path
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.view.liveness import Status, idle_seconds, status_of
-from ahalab.view.sources import Study, answers_of
+from ahalab.view.sources import Study
 from ahalab.visible import plain
 
 
@@ -114,7 +115,7 @@ def study_state(study: Study, database: sqlite3.Connection, now: float | None = 
 
 
 def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> RunRow:
-    paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
+    paths = run_paths(study.paths, cell)
     record, fault = _record(paths.record)
     steps, last = database.execute(
         "SELECT count(*), max(step) FROM step WHERE run = (SELECT id FROM run WHERE name = ?)",
@@ -172,7 +173,7 @@ def _latest(database: sqlite3.Connection, cell: Cell) -> Latest | None:
 
 
 def _answers(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> AnswerRow:
-    paths = answers_of(study.paths, cell)
+    paths = answer_paths(study.paths, cell)
     done, sealed = database.execute(
         "SELECT coalesce(max(rows), 0), max(sealed) FROM source WHERE name = ?",
         (paths.name,),
