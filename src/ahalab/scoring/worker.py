@@ -194,7 +194,7 @@ class LatexPool:
             self._worker = self._next()
             try:
                 said = self._worker.answer(START_SECONDS)
-            except BaseException:
+            except BaseException:  # an interrupt: a worker that was not heard is not used
                 self._drop()
                 raise
             if said != "ready":
