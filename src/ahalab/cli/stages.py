@@ -135,9 +135,8 @@ def train(
 
         record = train_arm(plan, paths, cell, pilot=pilot, on_step=on_step, ranks=ranks)
     ranks.leave()
-    if not ranks.first:
-        return
-    _tell_trained(record, run_paths(paths, cell))
+    if ranks.first:
+        _tell_trained(record, run_paths(paths, cell))
 
 
 def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:

@@ -44,27 +44,29 @@ class Pending:
     handed: list[float]  # what the trainer was given, also for rows without a reward
 
 
+@dataclass(frozen=True, slots=True)
+class RewardTerms:
+    """On what terms the completions of a run are rewarded."""
+
+    arm: ArmDefinition
+    on_error: Literal["stop", "none"]  # where a reward's own code fails
+    seed: int
+    asked: Asked
+    group_size: int
+
+
 class ResponseLogger:
     """TRL's reward function for one arm, and the writer of its rollouts."""
 
     def __init__(
         self,
-        arm: ArmDefinition,
-        *,
-        on_error: Literal["stop", "none"],
-        seed: int,
-        asked: Asked,
-        group_size: int,
+        terms: RewardTerms,
         end_ids: frozenset[int],
         writer: RowWriter[Rollout] | None,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.__name__ = arm.name  # the name under which TRL reports it
-        self.arm = arm
-        self.on_error = on_error
-        self.seed = seed
-        self.asked = asked
-        self.group_size = group_size
+        self.__name__ = terms.arm.name  # the name under which TRL reports it
+        self.terms = terms
         self.end_ids = end_ids
         self.writer = writer  # None in all processes but the first
         self.ranks = ranks
@@ -90,11 +92,12 @@ class ResponseLogger:
             RewardError: A reward's own code failed, and the arm's policy is to stop; the row is
                 named.
         """
+        terms, size = self.terms, self.terms.group_size
         step = int(trainer_state.global_step)
         responses, groups = [], []
-        first = self.ranks.index * len(completions) // self.group_size  # group of this process
+        first = self.ranks.index * len(completions) // size  # group of this process
         for i, (completion, ids) in enumerate(zip(completions, completion_ids, strict=True)):
-            groups.append(first + i // self.group_size)
+            groups.append(first + i // size)
             responses.append(
                 make_response(
                     completion=_text(completion),
@@ -103,21 +106,21 @@ class ResponseLogger:
                     origin=Origin(
                         prompt_id=prompt_id[i],
                         step=step,
-                        sample=i % self.group_size,
-                        seed=self.seed,
+                        sample=i % size,
+                        seed=terms.seed,
                         completion_ids=tuple(int(token) for token in ids),
                     ),
-                    asked=replace(self.asked, prompt=question[i]),
-                    latex_equal=row_decider(self.asked.task),
+                    asked=replace(terms.asked, prompt=question[i]),
+                    latex_equal=row_decider(terms.asked.task),
                 )
             )
-        rewards = score_batch(self.arm, responses)
-        if self.on_error == "stop":
+        rewards = score_batch(terms.arm, responses)
+        if terms.on_error == "stop":
             for response, reward in zip(responses, rewards, strict=True):
-                _stop_at_failure(self.arm, response, reward)
+                _stop_at_failure(terms.arm, response, reward)
         handed: list[float] = []
-        for start in range(0, len(rewards), self.group_size):
-            group = rewards[start : start + self.group_size]
+        for start in range(0, len(rewards), size):
+            group = rewards[start : start + size]
             handed += handed_rewards([reward.reward for reward in group])
         self._pending = Pending(step, groups, responses, rewards, handed)
         return handed
@@ -135,8 +138,8 @@ class ResponseLogger:
             return []
         found = []
         rewards = [reward.reward for reward in self._pending.rewards]
-        for start in range(0, len(rewards), self.group_size):
-            group = rewards[start : start + self.group_size]
+        for start in range(0, len(rewards), self.terms.group_size):
+            group = rewards[start : start + self.terms.group_size]
             known = [value for value in group if value is not None]
             dead = not known or max(known) - min(known) <= SAME_REWARD
             found += [

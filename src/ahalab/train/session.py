@@ -228,7 +228,7 @@ class Session:
         from datasets import Dataset
         from transformers import PrinterCallback, set_seed
 
-        from ahalab.train.response_logger import ResponseLogger
+        from ahalab.train.response_logger import ResponseLogger, RewardTerms
         from ahalab.train.trainer import RecordedTrainer, StepRecorder
 
         name_run(self.plan, self.config, self.trackers, self.run.name)
@@ -236,16 +236,14 @@ class Session:
         set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
         model = load_model(self.plan.model, self.model)
         ends = end_ids(model, self.tokenizer)
-        logger = ResponseLogger(
+        terms = RewardTerms(
             self.arm,
             on_error=next(a.on_error for a in self.plan.arms if a.name == self.arm.name),
             seed=self.seed,
             asked=asked_of(self.plan.task, self.plan.answer_format),
             group_size=int(self.plan.grpo["num_generations"]),
-            end_ids=ends,
-            writer=writers.rollouts if writers else None,
-            ranks=self.ranks,
         )
+        logger = ResponseLogger(terms, ends, writers.rollouts if writers else None, self.ranks)
         rows = [self._dataset_row(prompt) for prompt in self.prompts]
         with quiet_libraries():
             trainer = RecordedTrainer(
@@ -275,16 +273,18 @@ class Session:
         return trainer
 
     def _validator(self, writers: RunWriters | None, ends: frozenset[int]) -> Validator | None:
-        from ahalab.train.validation import Validator
+        from ahalab.train.validation import Validator, questions_of
 
         spec = self.plan.validation
         if spec is UNSET:
             return None
-        prompts = read_prompts(self.paths, "validation")
         return Validator(
-            self.plan, spec, prompts, self.tokenizer, ends,
-            writer=writers.validation if writers else None, ranks=self.ranks,
-        )  # fmt: skip
+            questions_of(self.plan, spec, read_prompts(self.paths, "validation")),
+            self.tokenizer,
+            ends,
+            writer=writers.validation if writers else None,
+            ranks=self.ranks,
+        )
 
     def _dataset_row(self, prompt: Prompt) -> dict[str, Any]:
         return {
