@@ -22,7 +22,7 @@ from ahalab.evaluate.protocol import (
 )
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
 from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
-from ahalab.plan.resolve import floor_size
+from ahalab.plan.evaluation import floor_size
 from ahalab.records.answer import Protocol
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
