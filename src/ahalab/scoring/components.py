@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_answer
-from ahalab.scoring.equality import LatexEqual
+from ahalab.scoring.deciding import LatexEqual
 from ahalab.scoring.format import format_fault
 from ahalab.scoring.reflection import reflection_markers, self_correction
 from ahalab.scoring.stated_number import closeness, gold_number, stated_number

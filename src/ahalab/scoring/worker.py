@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Self
 from weakref import WeakSet
 
-from ahalab.scoring.equality import LatexEqual, LatexVerdict
+from ahalab.scoring.deciding import LatexEqual, LatexVerdict
 from ahalab.scoring.latex import MAX_LATEX
 from ahalab.scoring.latex_worker import HEADER
 
