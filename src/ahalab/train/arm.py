@@ -12,6 +12,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.tasks.places import run_paths
 from ahalab.tasks.rewards import with_own_rewards
+from ahalab.train.finish import finish
 from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import ALONE, Ranks
 from ahalab.train.session import Progress, Session
@@ -97,6 +98,6 @@ def train_arm(
             pilot.require_same_configuration(plan, seed)
             pilot.require_same_prompts(session.prompts)
         session.train(on_step)
-        record = session.finish(pilot)
+        record = finish(session, pilot)
         ranks.wait()
         return record
