@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from ahalab.analyze.answers import Answers, expected_keys, load_answers
 from ahalab.analyze.causes import Checked, Setting, arm_effects, load_checked, side_effects
-from ahalab.analyze.readings import METRICS
 from ahalab.errors import IncompleteError
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, training_cells
 from ahalab.plan.schedule import step_buckets
@@ -23,7 +22,7 @@ from ahalab.records.reflection import (
     TrainingMarkers,
 )
 from ahalab.records.rollout import Rollout
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.scoring.reflection import MARKERS_VERSION, reflection_markers
 from ahalab.statistics.association import GroupRate, compare_groups
 from ahalab.store.journal import read_journal

@@ -188,7 +188,7 @@ class Evaluation:
                 self.written,
                 answer_paths(self.written, cell, under),
                 protocol,
-                "base" if cell.arm is None else "adapter",
+                cell.side,
             )
             for cell, protocol in zip(together, protocols, strict=True)
         ]

@@ -44,7 +44,6 @@ from ahalab.tasks.questions import asked_of
 if TYPE_CHECKING:
     from ahalab.evaluate.backends.transformers import TransformersBackend
 
-GROUPED = ("cells_per_batch", "companions")  # one side at a time here
 Finish = Callable[[Sequence[Opening], int], list[Completion]]
 
 

@@ -23,14 +23,13 @@ from ahalab.records.comparison import Comparison
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rescoring import Judged, Regraded, RescoredSide, RescoredVerdict, Rescoring
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.tasks.prepare import read_prompts
 
 TIMEOUT = "error: timeout"
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
 
 
 def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows) -> Rescoring:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ahalab.errors import InputError
 from ahalab.records.plan import Plan
+from ahalab.records.terms import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,11 @@ class Cell:
     def trained(self) -> bool:
         """Whether it is an adapter's, and so a training run too."""
         return self.arm is not None and self.seed is not None
+
+    @property
+    def side(self) -> Side:
+        """Which weights answer."""
+        return "adapter" if self.trained else "base"
 
     @property
     def run(self) -> tuple[str, int]:

@@ -10,11 +10,12 @@ from ahalab.plan.cells import Cell
 from ahalab.records.base import to_plain
 from ahalab.records.comparison import Ablation
 from ahalab.records.diagnostics import Diagnostics
+from ahalab.records.terms import METRICS
 from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.exceptions import exception_fields
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.ranking import expected_components, expected_ranking
 from ahalab.verify.reading import Study, differences
 from ahalab.verify.runs import definition_of

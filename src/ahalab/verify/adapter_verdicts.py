@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import UNSET
 
 from ahalab.records.comparison import AdapterComparison, Comparison
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.statistics.multiplicity import max_t
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.arm_verdicts import alone_note
 from ahalab.verify.compared_fields import COMPARISON
 from ahalab.verify.detectable import check_detectable
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import exact_p, mid_p, paired_bounds, score_interval, verdict
 from ahalab.verify.reading import Study
 from ahalab.verify.wording import check_adapter_sentence

@@ -9,10 +9,10 @@ from typing import Literal
 from scipy import stats
 
 from ahalab.records.comparison import ArmComparison, Comparison
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.verify.arm_oracle import ArmEstimate, estimate_arm
 from ahalab.verify.compared_fields import COMPARISON
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import step_down, verdict
 from ahalab.verify.reading import Study
 from ahalab.verify.wording import check_arm_sentence

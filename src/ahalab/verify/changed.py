@@ -7,10 +7,10 @@ from typing import Any
 
 from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.records.prompt import Prompt
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.verify.answers import Reply
 from ahalab.verify.exceptions import exception_fields
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.reading import Study
 
 FILE = "analysis/changed_responses.json"

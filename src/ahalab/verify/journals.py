@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ahalab.errors import RecordError
 from ahalab.records.base import decode_row
-from ahalab.records.journal import JournalAttempt, JournalHead, JournalLine
+from ahalab.records.journal import JournalAttempt, JournalBatch, JournalHead, JournalLine
 from ahalab.store.journal import JournalState
 from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path
@@ -41,6 +41,19 @@ class JournalFacts:
 
     state: JournalState
     attempts: list[JournalAttempt] = field(default_factory=list)
+
+    @property
+    def sealed(self) -> bool:
+        """Whether no row may follow."""
+        return self.state.seal is not None
+
+    def batches_other_than(self, size: int) -> Iterator[JournalBatch]:
+        """Yield the committed batches that do not hold so many rows; the last one may hold less."""
+        batches = self.state.batches
+        for batch in batches:
+            last = batch is batches[-1] and self.sealed
+            if not (1 <= batch.rows <= size if last else batch.rows == size):
+                yield batch
 
 
 def check_journals(study: Study) -> dict[str, JournalFacts]:

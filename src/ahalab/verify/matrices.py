@@ -18,8 +18,6 @@ from ahalab.verify.answers import AnswerSet
 from ahalab.verify.arm_oracle import ArmEstimate
 from ahalab.verify.oracle import FloatArray
 
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
-
 
 @dataclass(frozen=True)
 class Outcomes:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ahalab.records.terms import METRICS
 from ahalab.verify.arm_verdicts import compared
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import FloatArray
 from ahalab.verify.runs import definition_of
 

@@ -12,13 +12,12 @@ from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.reflection import Continuation, Ending
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.statistics.difference import detectable, difference_over_questions
 from ahalab.statistics.interval import Interval
 from ahalab.statistics.seeds import reward_claim
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet, Reply, Sets
-from ahalab.verify.matrices import METRICS
 from ahalab.verify.oracle import paired_bounds, step_down, verdict
 from ahalab.verify.reflection import Cuts, CutSide
 

@@ -16,12 +16,12 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.reflection import Reflection
 from ahalab.records.rollout import Rollout
+from ahalab.records.terms import METRICS
 from ahalab.scoring.reflection import MARKERS_VERSION, reflection_markers
 from ahalab.statistics.association import GroupRate, compare_groups
 from ahalab.tasks.places import run_paths
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet, Sets
-from ahalab.verify.matrices import METRICS
 from ahalab.verify.reading import Study, differences
 from ahalab.verify.reflection import Cuts
 from ahalab.verify.reflection_effects import Effects, Plain, in_points, interval_in_points

@@ -8,11 +8,12 @@ from typing import Any
 from ahalab.plan.cells import BASE, Cell, training_cells
 from ahalab.records.base import to_plain
 from ahalab.records.replay import Replay
+from ahalab.records.terms import METRICS
 from ahalab.verify.adapter_verdicts import expected_adapter
 from ahalab.verify.answers import AnswerSet, Sets
 from ahalab.verify.arm_verdicts import arm_words
 from ahalab.verify.exceptions import field_differences
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.protocols import REPLAY, protocol_of
 from ahalab.verify.reading import Study, differences
 

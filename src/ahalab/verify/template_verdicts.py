@@ -13,11 +13,10 @@ from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.templates import TemplateComparison, TemplateSet
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet
 from ahalab.verify.compared_fields import TEMPLATES
-from ahalab.verify.matrices import METRICS
 from ahalab.verify.oracle import FloatArray, paired_bounds
 from ahalab.verify.reading import Study
 from ahalab.verify.wording import check_template_sentence

@@ -11,13 +11,13 @@ from ahalab.plan.cells import training_cells
 from ahalab.records.answer import Protocol, comparable_digest
 from ahalab.records.comparison import Comparison, NoiseFloor, ReadingRates
 from ahalab.records.plan import Plan
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapter_verdicts import check_adapters
 from ahalab.verify.answers import AnswerSet, Reply
 from ahalab.verify.arm_verdicts import check_arms
 from ahalab.verify.compared_fields import COMPARISON
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import pass_at_k
 from ahalab.verify.reading import Study, close, differences
 from ahalab.verify.wording import check_floor_sentence
