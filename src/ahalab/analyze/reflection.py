@@ -84,7 +84,7 @@ def _begun(target: AnswerPaths) -> bool:
 
 def _training(plan: Plan, paths: StudyPaths, cell: Cell) -> TrainingMarkers | None:
     """Count the rollouts of a finished run that have a marker."""
-    run = run_paths(paths, cell)
+    run, (arm, seed) = run_paths(paths, cell), cell.run
     if read_journal(journal_path(run.rollouts)).seal is None:
         return None
     rollouts, marked = Counter[int](), Counter[int]()
@@ -101,8 +101,8 @@ def _training(plan: Plan, paths: StudyPaths, cell: Cell) -> TrainingMarkers | No
         for first, last in step_buckets(plan)
     ]
     return TrainingMarkers(
-        arm=str(cell.arm),
-        seed=int(cell.seed or 0),
+        arm=arm,
+        seed=seed,
         rollouts=rollouts.total(),
         marked=marked.total(),
         buckets=tuple(bucket for bucket in buckets if bucket.rollouts),

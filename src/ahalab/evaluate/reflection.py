@@ -130,8 +130,7 @@ class ReflectionCheck:
             marked = marked_answers(self.paths, cell)
             protocol = self._protocol(cell)
             target = self.paths.continuations(cell.name)
-            name = f"{target.name.replace('/', '-')}.lock"
-            with WriterLock(self.paths.work / "locks" / name):
+            with WriterLock(self.paths.lock(target.name)):
                 if not self._begin(target, protocol):
                     self.backend.serve([self.stage.side_of(cell)])
                     self._write(target, protocol, marked, on_batch)

@@ -240,9 +240,8 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
         InputError: The disk refuses; the same command goes on.
     """
     target = judged.target
-    lock = paths.work / "locks" / f"{target.name.replace('/', '-')}.lock"
     staged = AnswerPaths(paths.work / "rescore" / f"{target.name}.jsonl", target.name)
-    with WriterLock(lock):
+    with WriterLock(paths.lock(target.name)):
         kept = kept_set(paths, target, judged.source.protocol.scorer_version)
         if kept is None:
             _keep(paths, judged.source)

@@ -55,7 +55,7 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
     prompts = read_prompts(paths, "eval")
     if not write:
         return _told(plan, paths, prompts, rejudge_study(plan, paths, prompts, on_rows))
-    with WriterLock(paths.work / "locks" / "rescore.lock"):
+    with WriterLock(paths.lock("rescore")):
         judged = rejudge_study(plan, paths, prompts, on_rows)
         told = _told(plan, paths, prompts, judged)
         if told.unlike:

@@ -89,8 +89,7 @@ def train_arm(
         session.train(on_step)
         ranks.wait()  # the first one has the record to write
         return None
-    lock = f"{cell.name.replace('/', '-')}.lock"
-    with WriterLock(paths.work / "locks" / lock):
+    with WriterLock(paths.lock(cell.name)):
         if run_complete(plan, paths, cell):  # by whoever held the lock until now
             return None
         session = Session(plan, paths, definition, seed, ranks)

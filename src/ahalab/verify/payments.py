@@ -39,14 +39,15 @@ def paid(
     asked = {prompt.prompt_id: prompt for prompt in prompts}
     means: dict[Cell, float | None] = {}
     for cell in cells:
-        arm = definition_of(plan, str(cell.arm))
+        name, seed = cell.run
+        arm = definition_of(plan, name)
         if arm.not_loaded:
             means[cell] = None
             continue
         responses = [
             grader.response(
                 Put(text, asked[prompt].gold, asked[prompt].question, finish),
-                Origin(prompt, sample=sample, seed=int(cell.seed or 0)),
+                Origin(prompt, sample=sample, seed=seed),
             )
             for (prompt, sample), (text, finish) in answers
         ]

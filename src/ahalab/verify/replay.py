@@ -148,7 +148,7 @@ def _words(outcomes: Outcomes) -> dict[Word, str]:
         if arms.count(cell.arm) == 1:
             for metric in METRICS:
                 verdict = expected_adapter(outcomes, outcomes.sets[cell], metric)["verdict"]
-                words[str(cell.arm), cell.seed, "base", metric] = verdict
+                words[(*cell.run, "base", metric)] = verdict
     return words
 
 

@@ -157,10 +157,10 @@ def _check_grades(study: Study, run: RunRows) -> None:
 
 
 def _response(grader: Grader, run: RunRows, row: Rollout) -> Response:
-    prompt = run.prompts[row.prompt_id]
+    prompt, (_, seed) = run.prompts[row.prompt_id], run.cell.run
     return grader.response(
         Put(row.completion, prompt.gold, prompt.question, row.finish),
-        Origin(row.prompt_id, row.step, row.sample, int(run.cell.seed or 0), row.completion_ids),
+        Origin(row.prompt_id, row.step, row.sample, seed, row.completion_ids),
     )
 
 

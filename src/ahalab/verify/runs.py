@@ -68,7 +68,7 @@ def check_run(study: Study, share: Share) -> Trained | None:
     plan, cell = study.plan, share.cell
     if plan is None:
         return None
-    end_ids, arm = end_ids_of(study), own_arm(study, plan, str(cell.arm))
+    end_ids, arm = end_ids_of(study), own_arm(study, plan, cell.run[0])
     run = _open(study, plan, cell, arm)
     run.rows = list(study.rows(run.paths.rollouts, Rollout))
     check_rollouts(study, run, end_ids)
@@ -90,7 +90,7 @@ def check_runs(
         weights: dict[str, tuple[str, str]] = {}
         first: RunRecord | None = None
         for cell, rows in trained.items():
-            run = _open(study, plan, cell, arms[str(cell.arm)])
+            run = _open(study, plan, cell, arms[cell.run[0]])
             _check_order(study, run, rows, orders)
             if run.record is not None:
                 first = first or run.record
@@ -230,7 +230,8 @@ def _check_order(
     if run.record is None:
         return
     seen = [place for _, place in trained.seen]
-    other, expected = orders.setdefault(int(run.cell.seed or 0), (run.cell.name, seen))
+    _, seed = run.cell.run
+    other, expected = orders.setdefault(seed, (run.cell.name, seen))
     tally = study.ledger["arm.order"]
     for at, (ours, (line, theirs)) in enumerate(zip(expected, trained.seen, strict=False)):
         if ours != theirs:
