@@ -10,6 +10,7 @@ import msgspec
 
 from ahalab.errors import CheckFailedError, RecordError
 from ahalab.pipeline.workers import Job, JobError, run_jobs
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import training_cells
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -58,7 +59,7 @@ def read_preflight(paths: StudyPaths) -> Preflight:
         RecordError: They are malformed.
     """
     path = record_path(paths)
-    return decode_file(path.read_bytes(), Preflight, str(path))
+    return decode_file(read_plain(path), Preflight, str(path))
 
 
 def due(plan: Plan, paths: StudyPaths) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ahalab.errors import ProtocolError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import BASE, Cell
 from ahalab.records.answer import Protocol, covers, differing_fields, without_adapter
 from ahalab.records.base import decode_file
@@ -40,7 +41,7 @@ def comparability(study: Study, cell: Cell) -> str:
 
 def _protocol(path: Path) -> Protocol | None:
     try:
-        return decode_file(path.read_bytes(), Protocol, str(path))
+        return decode_file(read_plain(path), Protocol, str(path))
     except OSError:
         return None
 
@@ -56,7 +57,7 @@ class _Exceptions(msgspec.Struct):
 def _allowed(comparison: Path) -> tuple[str, ...]:
     """Return the fields in which the analysis was allowed to compare unequal protocols."""
     try:
-        found = msgspec.json.decode(comparison.read_bytes(), type=_Exceptions)
+        found = msgspec.json.decode(read_plain(comparison), type=_Exceptions)
     except (OSError, msgspec.MsgspecError):
         return ()
     return tuple(exception.field for exception in found.allowed)
