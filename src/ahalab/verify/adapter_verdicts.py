@@ -51,7 +51,7 @@ def check_adapters(study: Study, comparison: Comparison, outcomes: Outcomes) -> 
             COMPARISON.compare(study, place, wanted, recorded)
             spread = outcomes.differences_N(outcomes.sets[cell], metric)
             check_detectable(study, place, recorded, spread, outcomes.clusters)
-            same = _same_answers(outcomes, outcomes.sets[cell])
+            same = outcomes.identical(outcomes.sets[cell]) == len(outcomes.sets[cell].replies)
             study.ledger["stat.n"].expect(
                 FILE, None, f"{place}: same_answers", same, recorded.same_answers is True
             )
@@ -98,12 +98,6 @@ def _adapter_notes(
         notes.add("smaller than the margin")
     alone = alone_note(metric, word, other)
     return notes | ({alone} if alone else set())
-
-
-def _same_answers(outcomes: Outcomes, answers: AnswerSet) -> bool:
-    """Say whether an adapter wrote what the base wrote, question by question."""
-    base = outcomes.base.replies
-    return all(base[key].completion == reply.completion for key, reply in answers.replies.items())
 
 
 def expected_adapter(outcomes: Outcomes, answers: AnswerSet, metric: Metric) -> dict[str, Any]:

@@ -78,12 +78,11 @@ def arm_words(outcomes: Outcomes) -> dict[Named, str]:
 def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:
     """Return the comparisons that Holm runs over: all of one metric."""
     plan = outcomes.plan
-    present = {cell.arm for cell in outcomes.cells}
     base = float(outcomes.correct_NK(outcomes.base, metric).mean())
     family = []
     for against in plan.analysis.comparisons:
-        for arm in (a.name for a in plan.arms if a.name in present):
-            if against == "control" and (arm == plan.control or plan.control not in present):
+        for arm in outcomes.arms:
+            if against == "control" and (arm == plan.control or plan.control not in outcomes.arms):
                 continue
             estimate = compared(outcomes, metric, arm, plan.control if against != "base" else None)
             accuracy = base + statistics.fmean(estimate.by_seed)

@@ -107,7 +107,7 @@ def _read(study: Study, path: Path) -> JournalFacts:
             ledger["chain"].fail(name, number, "a journal line", "something else")
             break
         if isinstance(record, JournalAttempt):
-            _check_attempt(study, f"{name}:{number}", record, facts)
+            _check_attempt(study, (name, number), record, facts)
         try:
             facts.state.apply(record, "line")
         except RecordError as error:
@@ -118,13 +118,12 @@ def _read(study: Study, path: Path) -> JournalFacts:
     return facts
 
 
-def _check_attempt(study: Study, place: str, line: JournalAttempt, facts: JournalFacts) -> None:
-    file, _, number = place.rpartition(":")
-    state = facts.state
-    expected = (len(facts.attempts) + 1, state.rows, state.end)
-    study.ledger["attempts"].expect(
-        file, int(number), "attempt, rows and bytes", expected, (line.number, line.rows, line.bytes)
-    )
+def _check_attempt(
+    study: Study, place: tuple[str, int], line: JournalAttempt, facts: JournalFacts
+) -> None:
+    expected = (len(facts.attempts) + 1, facts.state.rows, facts.state.end)
+    found = (line.number, line.rows, line.bytes)
+    study.ledger["attempts"].expect(*place, "attempt, rows and bytes", expected, found)
     facts.attempts.append(line)
 
 

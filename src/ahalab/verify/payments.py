@@ -12,7 +12,7 @@ from ahalab.scoring.arms import score_batch
 from ahalab.scoring.components import Origin
 from ahalab.statistics.training import mean
 from ahalab.verify.grading import Grader, Put
-from ahalab.verify.runs import definition_of
+from ahalab.verify.own import definition_of
 
 Answered = tuple[tuple[str, int], tuple[str, Finish]]  # prompt id and sample; text and finish
 

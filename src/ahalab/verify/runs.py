@@ -10,7 +10,7 @@ from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
-from ahalab.scoring.arms import ArmDefinition, resolve_arm
+from ahalab.scoring.arms import ArmDefinition
 from ahalab.scoring.own import own_names
 from ahalab.tasks.places import run_paths
 from ahalab.tasks.unplanned import unplanned
@@ -114,12 +114,6 @@ def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows:
         record=study.record(paths.record, RunRecord),
         prompts={p.prompt_id: p for _, p in study.prompts("train")},
     )
-
-
-def definition_of(plan: Plan, arm: str) -> ArmDefinition:
-    """Return the components and weights of one of the plan's arms."""
-    spec = next(a for a in plan.arms if a.name == arm)
-    return resolve_arm(spec.name, spec.components)
 
 
 def _check_grid(study: Study, plan: Plan) -> None:
