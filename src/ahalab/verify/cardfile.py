@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from ahalab.plain_files import read_plain
+from ahalab.plan.anchors import first_anchor
 from ahalab.plan.cells import training_cells
 from ahalab.records.comparison import Comparison
 from ahalab.records.run import RunRecord
@@ -89,6 +90,9 @@ def _read(study: Study, path: Path) -> str | None:
 def _parse(study: Study, path: Path, text: str) -> Any:
     """Return YAML as plain values; None, and a failure, where it is none."""
     try:
+        anchor = first_anchor(text)
+        if anchor is not None:
+            raise ValueError(f"the anchor {anchor[2][:80]!r}")
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, RecursionError, ValueError) as error:
         problem = str(getattr(error, "problem", None) or error)
