@@ -22,6 +22,7 @@ from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparis
 from ahalab.records.replay import ChangedVerdict, Replay, ReplayDifference, ReplayedAnswers
 from ahalab.records.terms import Metric
 from ahalab.store.layout import StudyPaths
+from ahalab.tasks.places import answer_paths
 
 UNDER = "replay/"
 Judged = tuple[str, int | None, Literal["base", "control"], Metric]  # arm, seed, against, metric
@@ -45,7 +46,7 @@ def compare_replay(study: StudyAnswers, comparison: Comparison, paths: StudyPath
     """
     firsts = {BASE: study.base}
     for cell in training_cells(study.plan):
-        if (answers := study.adapters.get((str(cell.arm), int(cell.seed or 0)))) is not None:
+        if (answers := study.adapters.get(cell.run)) is not None:
             firsts[cell] = answers
     again = _load(study, firsts, paths)
     if not again:
@@ -120,11 +121,7 @@ def _load(
     expected = expected_keys(study.plan, study.prompts)
     again: dict[Cell, Answers] = {}
     for cell, first in firsts.items():
-        if cell.arm is None:
-            target = paths.base_answers(UNDER)
-        else:
-            target = paths.answers(cell.arm, int(cell.seed or 0), UNDER)
-        answers = load_answers(target, expected)
+        answers = load_answers(answer_paths(paths, cell, UNDER), expected)
         if answers is None:
             continue
         fields = differing_fields(first.protocol, answers.protocol)
@@ -169,7 +166,7 @@ def _judge(
     study: StudyAnswers, again: Mapping[Cell, Answers]
 ) -> tuple[list[ArmComparison], list[AdapterComparison]]:
     """Return what the analysis says of the replayed answers."""
-    adapters = {(str(c.arm), int(c.seed or 0)): a for c, a in again.items() if c.arm is not None}
+    adapters = {c.run: a for c, a in again.items() if c.trained}
     replayed = replace(study, base=again[BASE], floor=None, adapters=adapters)
     judged = compare_adapters(replayed)
     return compare_arms(replayed, judged), judged

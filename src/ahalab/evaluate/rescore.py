@@ -17,7 +17,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, InputError, ProtocolError, RecordError
-from ahalab.evaluate.pair import target_of
 from ahalab.plain_files import read_plain
 from ahalab.plan.cells import FLOOR, Cell, answer_cells
 from ahalab.records.answer import Answer, Protocol
@@ -32,6 +31,7 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path, packed, read_bytes, sealed_path, stored_path
 from ahalab.store.rows import RowFile, RowWriter
 from ahalab.tasks.generation import Completion, graded
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.templates import read_template_set, template_split
@@ -88,7 +88,7 @@ class Rejudged:
 def saved_targets(plan: Plan, paths: StudyPaths) -> list[tuple[Cell, str, AnswerPaths]]:
     """Return every answer set that was begun: its cell, `replay/` or nothing, and where it lies."""
     targets = [
-        (cell, under, target_of(paths, cell, under))
+        (cell, under, answer_paths(paths, cell, under))
         for under in ("", "replay/")
         for cell in answer_cells(plan)
         if not (under and cell == FLOOR)
@@ -241,9 +241,8 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
         InputError: The disk refuses; the same command goes on.
     """
     target = judged.target
-    lock = paths.work / "locks" / f"{target.name.replace('/', '-')}.lock"
     staged = AnswerPaths(paths.work / "rescore" / f"{target.name}.jsonl", target.name)
-    with WriterLock(lock):
+    with WriterLock(paths.lock(target.name)):
         kept = kept_set(paths, target, judged.source.protocol.scorer_version)
         if kept is None:
             _keep(paths, judged.source)

@@ -52,8 +52,7 @@ class AnswerSet:
     @property
     def lock(self) -> WriterLock:
         """Held by whoever writes."""
-        name = f"{self.target.name.replace('/', '-')}.lock"
-        return WriterLock(self.paths.work / "locks" / name)
+        return WriterLock(self.paths.lock(self.target.name))
 
 
 def answers_finished(answers: AnswerSet) -> bool:

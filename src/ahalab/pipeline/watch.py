@@ -14,6 +14,7 @@ from ahalab.records.step import Step
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import journal_path
+from ahalab.tasks.places import run_paths
 
 TAIL_BYTES = 64 << 10  # of a step file: some twenty rows and more
 
@@ -40,7 +41,7 @@ class Watch:
     def look(self) -> None:
         """Read what was committed since the last look."""
         for cell in self.cells:
-            steps = self.paths.run(str(cell.arm), int(cell.seed or 0)).steps
+            steps = run_paths(self.paths, cell).steps
             journal = journal_path(steps)
             size = _size(journal)
             if cell.name in self.seen and size == self.seen[cell.name].journal_bytes:

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Self
 from weakref import WeakSet
 
-from ahalab.scoring.equality import LatexEqual, LatexVerdict
+from ahalab.scoring.deciding import LatexEqual, LatexVerdict
 from ahalab.scoring.latex import MAX_LATEX
 from ahalab.scoring.latex_worker import HEADER
 
@@ -194,7 +194,7 @@ class LatexPool:
             self._worker = self._next()
             try:
                 said = self._worker.answer(START_SECONDS)
-            except BaseException:
+            except BaseException:  # an interrupt: a worker that was not heard is not used
                 self._drop()
                 raise
             if said != "ready":

@@ -53,7 +53,7 @@ def fingerprint_base(paths: StudyPaths, folder: Path) -> tuple[Tensor, ...]:
 def _record(paths: StudyPaths, tensors: tuple[Tensor, ...]) -> None:
     record = BaseTensors(base_digest=weights_digest(tensors), tensors=tensors)
     try:
-        with WriterLock(paths.work / "locks" / "base-tensors.lock"):
+        with WriterLock(paths.lock("base-tensors")):
             if not paths.base_tensors.exists():
                 replace_file(paths.base_tensors, encode_pretty(record))
     except LockedError:

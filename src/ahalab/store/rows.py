@@ -126,7 +126,7 @@ class RowWriter(Generic[R]):
         try:
             fsync_folder(self.path.parent)
             self._begin(state)
-        except BaseException:
+        except BaseException:  # whatever ends it, no open descriptor is left
             self.close()
             raise
 

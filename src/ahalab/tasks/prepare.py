@@ -158,7 +158,7 @@ def prepare_prompts(
     if prompts_ready(plan, paths):
         return
     drawn = draw_prompts(plan, model, pilot)
-    with WriterLock(paths.work / "locks" / "prompts.lock"):
+    with WriterLock(paths.lock("prompts")):
         for split in drawn.prompts:
             file = prompt_file(plan, paths, split)
             if not finished(file):

@@ -69,7 +69,7 @@ def prepare_templates(
             chat template refuses a template of the plan.
     """
     offered = read_prompts(paths, template_split(plan))
-    with WriterLock(paths.work / "locks" / "templates.lock"):
+    with WriterLock(paths.lock("templates")):
         count = _questions(paths, len(offered), limit)
         chosen = draw_for_templates(offered, count, plan.evaluation.seed)
         prompts: dict[str, list[Prompt]] = {}

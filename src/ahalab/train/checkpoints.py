@@ -47,7 +47,7 @@ def full_disk_told(root: Path) -> Iterator[None]:
         yield
     except (AhaLabError, OSError):
         raise  # these say so themselves
-    except Exception:
+    except Exception:  # of whatever kind a library raises: the disk is asked
         if root.is_dir():
             require_room(root)
         raise

@@ -11,9 +11,11 @@ from ruamel.yaml.error import YAMLError
 
 from ahalab.plain_files import read_plain
 from ahalab.plan.anchors import first_anchor
+from ahalab.plan.cells import training_cells
 from ahalab.records.comparison import Comparison
 from ahalab.records.run import RunRecord
 from ahalab.records.terms import Metric
+from ahalab.tasks.places import run_paths
 from ahalab.verify.cardtext import (
     Card,
     check_digests,
@@ -37,11 +39,7 @@ def check_cards(study: Study) -> None:
         return
     cards = sorted(study.root.glob("arms/*/seed-*/adapter/README.md"))
     entries = sorted(study.root.glob("arms/*/seed-*/adapter/.eval_results/*.yaml"))
-    planned = {
-        study.paths.run(arm.name, seed).adapter: (arm.name, seed)
-        for arm in plan.arms
-        for seed in plan.seeds
-    }
+    planned = {run_paths(study.paths, cell).adapter: cell.run for cell in training_cells(plan)}
     for path in cards:
         _check_card(study, path, planned.get(path.parent))
     for path in entries:

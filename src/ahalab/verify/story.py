@@ -12,9 +12,9 @@ from ahalab.records.base import decode_file
 from ahalab.records.manifest import Claim, Claims
 from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Verification
+from ahalab.verify.compared_fields import SOLVED
 from ahalab.verify.reading import Study, close
 
-TOLERANCE = 1e-6  # of bounds that two solvers find; of all else see `verdicts.py`
 NEAR = 3  # ids offered for one that is not known
 
 
@@ -40,7 +40,7 @@ class Story:
     @property
     def equal(self) -> bool | None:
         """Whether the claim is what was worked out again; None where nothing was."""
-        return close(self.recomputed, self.claim.value, TOLERANCE) if self.told else None
+        return close(self.recomputed, self.claim.value, SOLVED) if self.told else None
 
     def to_plain(self) -> dict[str, object]:
         """Return one plain tree for programs."""

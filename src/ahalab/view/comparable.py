@@ -11,7 +11,8 @@ from ahalab.plain_files import read_plain
 from ahalab.plan.cells import BASE, Cell
 from ahalab.records.answer import Protocol, covers, differing_fields, without_adapter
 from ahalab.records.base import decode_file
-from ahalab.view.sources import Study, answers_of
+from ahalab.tasks.places import answer_paths
+from ahalab.view.sources import Study
 from ahalab.visible import plain
 
 
@@ -21,8 +22,8 @@ def comparability(study: Study, cell: Cell) -> str:
     Raises:
         ProtocolError: The protocols differ in more than the analysis was allowed.
     """
-    base = _protocol(answers_of(study.paths, BASE).protocol)
-    adapter = _protocol(answers_of(study.paths, cell).protocol)
+    base = _protocol(answer_paths(study.paths, BASE).protocol)
+    adapter = _protocol(answer_paths(study.paths, cell).protocol)
     if base is None or adapter is None:
         return "" if base is adapter else "Only one side has a protocol yet."
     differing = differing_fields(without_adapter(base), without_adapter(adapter))

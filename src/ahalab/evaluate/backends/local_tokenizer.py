@@ -84,7 +84,7 @@ def _load(folder: Path) -> Tokenizer:
         raise InputError(f"{path}: expected the base's tokenizer, found none.")
     try:
         return Tokenizer.from_file(str(path))
-    except Exception as error:
+    except Exception as error:  # tokenizers raises nothing narrower
         raise InputError(f"{path}: expected a tokenizer, found: {str(error)[:200]}") from error
 
 
