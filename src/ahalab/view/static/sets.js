@@ -9,9 +9,9 @@ const side = (row) => (row.arm === null ? "base" : `${row.arm} · ${row.seed}`);
 
 /** What a file of answers is called; with a step, one checkpoint of a validation. */
 export function titleOf(row, step = null) {
-  const at = step === null ? "" : `, step ${step}`;
+  const at = step === null ? "" : ` at step ${step}`;
   switch (row.kind) {
-    case "floor": return "base, second batch plan (noise floor)";
+    case "floor": return "base again (noise floor)";
     case "replay": return `${side(row)}, replayed`;
     case "template": return `template ${row.name.replace("templates/", "")}`;
     case "validation": return `${side(row)}, validation${at}`;
