@@ -182,6 +182,19 @@ def test_a_template_set_that_cannot_be_read_leaves_the_rest(copy: Path) -> None:
         assert len(texts(database, "kind=validation")) == 60
 
 
+def test_a_template_by_the_name_of_a_path_leads_nowhere(copy: Path, tmp_path: Path) -> None:
+    path = StudyPaths(copy).template_set
+    shutil.copytree(path.parent / "short", tmp_path / "elsewhere")
+    path.write_bytes(path.read_bytes().replace(b'"short"', b'"../../../elsewhere"'))
+    (study,), _ = find_studies([copy])
+    names = [file.name for file in answer_files(study.plan, study.paths)]
+    assert [name for name in names if "templates" in name] == [
+        "templates/plan", "templates/polite",
+    ]  # fmt: skip
+    with indexed(copy) as (_, database):
+        assert search_answers(database, "kind=template", "place", 1).total == 8
+
+
 # Validation while a run trains
 
 

@@ -36,8 +36,8 @@ MEANT: dict[frozenset[SetKind], tuple[tuple[str, ...], str]] = {
 R = TypeVar("R", bound=Record)
 CUT = frozenset({"without", "kept"})
 FINISHED = (
-    "Only answers with a reflection marker: each was cut before its first one, which is framed, and "
-    "finished. Those that reflect still (still=yes) count in no analysis."
+    "Only answers with a reflection marker: each was cut before its first one, which is framed, "
+    "and finished. Those that reflect still (still=yes) count in no analysis."
 )
 UNBOUND = (
     "To read, not to count: a validation answers during the training and keeps no protocol to "

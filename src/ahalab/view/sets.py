@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from ahalab.errors import InputError
 from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, training_cells
-from ahalab.plan.templates import OWN
+from ahalab.plan.templates import NAME, OWN
 from ahalab.records.plan import Plan
 from ahalab.records.templates import TemplateSet
 from ahalab.records.terms import Split
@@ -88,11 +89,18 @@ def find_set(plan: Plan, paths: StudyPaths, name: str) -> AnswerSet:
 
 
 def read_templates(paths: StudyPaths) -> TemplateSet | None:
-    """Return the templates that the base was tried under; None where there are none to read."""
+    """Return the templates that the base was tried under; None where there are none to read.
+
+    A name becomes a folder, and the record is whoever's wrote it: one that no plan may give is
+    dropped, so that it leads nowhere.
+    """
     try:
-        return read_template_set(paths)
+        found = read_template_set(paths)
     except (InputError, OSError):  # `ahalab verify` tells what is wrong with it
         return None
+    if found is None:
+        return None
+    return replace(found, templates=tuple(t for t in found.templates if NAME.fullmatch(t.name)))
 
 
 def _evaluated(paths: StudyPaths, cell: Cell) -> AnswerFile:
