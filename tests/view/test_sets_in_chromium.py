@@ -200,7 +200,7 @@ def test_axe_finds_no_serious_fault_in_sets(
     context.close()
 
 
-def test_a_checkpoint_appears_in_the_open_curves(
+def test_checkpoints_come_and_go_in_the_open_curves(
     browser: playwright.Browser, whole: Path, tmp_path: Path
 ) -> None:
     root = shutil.copytree(whole, tmp_path / "results" / "rich")
@@ -229,6 +229,11 @@ def test_a_checkpoint_appears_in_the_open_curves(
             mean = 100 * sum(points[seed][at].strict_fraction for seed in (1, 2)) / 2
             told = re.compile(rf"correctness {mean:.1f} % at step {step}$")
             expect(strict).to_have_attribute("aria-label", told, timeout=20_000)
+        for seed in (1, 2):
+            with validating(paths, "correctness", seed) as writer:
+                writer.cut(1)  # as a resume from the checkpoint at step 2
+        told = re.compile("correctness .* % at step 2$")
+        expect(strict).to_have_attribute("aria-label", told, timeout=20_000)
         context.close()
     finally:
         server.stop()

@@ -322,7 +322,7 @@ def test_the_base_is_compared_with_its_floor(every: tuple[Study, sqlite3.Connect
     found = compared(study, database, "base", "floor")
     assert (found.counts["all"], found.counts["same"]) == (16, 16)  # invented so
     assert found.note == (
-        "The noise floor: the base again, in other batches (batch_size, seed differ)."
+        "The noise floor: the base again, in other batches (differing in batch_size, seed)."
     )
 
 

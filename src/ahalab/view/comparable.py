@@ -25,7 +25,7 @@ from ahalab.visible import plain
 MEANT: dict[frozenset[SetKind], tuple[tuple[str, ...], str]] = {
     frozenset({"evaluation", "floor"}): (
         ("batch_size", "cells_per_batch", "seed"),
-        "The noise floor: the base again, in other batches ({} differ).",
+        "The noise floor: the base again, in other batches (differing in {}).",
     ),
     frozenset({"evaluation", "replay"}): (
         MACHINE_FIELDS,

@@ -33,7 +33,8 @@ async function look() {
   if (found.whole) seen.runs.clear();
   Object.assign(seen, { cursor: found.cursor, every: found.every, figures: found.figures, looks: found.looks });
   for (const curve of found.curves) take(curve);
-  for (const curve of found.checkpoints) take(curve, true);
+  for (const run of seen.runs.values()) for (const key of [...run.points.keys()].filter(isValidation)) run.points.delete(key);
+  for (const curve of found.checkpoints) take(curve); // all there are: a resume may have taken some back
   if (found.whole || before !== drawn()) charts.clear();
   drawAll();
 }
@@ -41,16 +42,18 @@ async function look() {
 const figures = () => seen.figures.filter((figure) => [...seen.runs.values()].some((run) => run.points.get(figure.key)?.size));
 const drawn = () => figures().map((figure) => figure.key).join();
 
-/** Add the new steps of a run to those that are here; `all`: they are all there are of these figures. */
-function take(curve, all = false) {
+/** Add the new steps of a run to those that are here. */
+function take(curve) {
   const run = seen.runs.get(curve.run) ?? { arm: curve.arm, seed: curve.seed, points: new Map() };
   seen.runs.set(curve.run, run);
   for (const [figure, values] of Object.entries(curve.values)) {
-    if (all || !run.points.has(figure)) run.points.set(figure, new Map());
+    if (!run.points.has(figure)) run.points.set(figure, new Map());
     const points = run.points.get(figure);
     values.forEach((value, at) => value !== null && points.set(curve.steps[at], value));
   }
 }
+
+const isValidation = (key) => key.startsWith("validation:");
 
 const hidden = () => new Set((state().hide ?? "").split(",").filter(Boolean).map(Number));
 
@@ -68,7 +71,7 @@ function drawAll() {
 
 function section(text, figures) {
   if (!figures.length) return null;
-  const validated = figures.some((figure) => figure.key.startsWith("validation:"));
+  const validated = figures.some((figure) => isValidation(figure.key));
   return h("section", {}, h("h2", {}, validated ? `${text} and validation` : text), h("div", { class: "charts" }, figures.map((figure) => {
     const component = figure.key.startsWith("component:");
     const plot = h("div", { class: "plot", role: "img" });

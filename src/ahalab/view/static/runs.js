@@ -135,7 +135,8 @@ function validation(one, row) {
 function besides(one) {
   const rows = one.answers.filter((row) => !["evaluation", "floor", "validation"].includes(row.kind));
   if (!rows.length) return null;
-  return h("details", { id: `besides-${one.id}` }, h("summary", {}, `${many(rows.length, "more set")} of answers: replays, templates, reflection`),
+  const words = [...new Set(rows.map((row) => ({ replay: "replays", template: "templates" }[row.kind] ?? "reflection")))];
+  return h("details", { id: `besides-${one.id}` }, h("summary", {}, `${many(rows.length, "more set")} of answers: ${words.join(", ")}`),
     h("div", { class: "scroll", id: `besides-table-${one.id}`, role: "region", tabindex: "0", "aria-label": `More answers of ${one.name}` }, h("table", {},
       h("thead", {}, h("tr", {}, ["Answers of", "Number", "Strict", "Lenient"].map((text, at) => h("th", { scope: "col", class: at > 1 ? "n" : null }, text)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, h("th", { scope: "row" }, titleOf(row)), ...evaluation(one, row)))))));
