@@ -223,21 +223,13 @@ def _numbers(database: sqlite3.Connection, sets: Beside) -> tuple[int, int]:
 
 
 def other_checkpoint(database: sqlite3.Connection, after: AnswerSet) -> str:
-    """Return the set that a checkpoint's validation is compared with: the run's first one.
-
-    The first is compared with the last, so that no set is beside itself where there are two.
-    """
-    steps = [
-        step
-        for (step,) in database.execute(
-            "SELECT step FROM answer_set WHERE file = ? AND EXISTS "
-            "(SELECT 1 FROM tally WHERE answer_set = answer_set.id) ORDER BY step",
-            (after.file.name,),
-        )
-    ]
-    others = [step for step in steps if step != after.step]
-    step = after.step if not others else others[0] if others[0] == steps[0] else others[-1]
-    return AnswerSet(after.file, step).name
+    """Return the set that a checkpoint's validation is compared with: the run's first other one."""
+    found = database.execute(
+        "SELECT min(step) FROM answer_set s WHERE file = ? AND step <> ? AND EXISTS "
+        "(SELECT 1 FROM tally WHERE answer_set = s.id)",
+        (after.file.name, after.step),
+    ).fetchone()[0]
+    return AnswerSet(after.file, after.step if found is None else found).name
 
 
 def _line(row: sqlite3.Row) -> PairLine:
