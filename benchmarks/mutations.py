@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from ahalab.verify.study import verify_study
 from benchmarks import (
     at_least_one,
     invented,  # noqa: F401 - before what lies in tests/
@@ -29,7 +28,7 @@ from benchmarks import (
 from benchmarks.marked import write_between
 from mutations.benign import BENIGN, Benign
 from mutations.by_hand import judge_by_hand, mutations_by_hand
-from mutations.judging import Judged, judge_bytes, judge_field, judge_file
+from mutations.judging import Judged, judge_bytes, judge_field, judge_file, verify
 from mutations.on_bytes import bytes_changes
 from mutations.on_fields import every_change, once_each
 from mutations.on_whole_files import file_changes
@@ -81,7 +80,7 @@ def flagged(root: Path, benign: Benign) -> list[str]:
     """Return what verification holds against a benign change."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(root, Path(folder) / root.name))
-        checks = verify_study(benign.change(copy), trust_rewards=True).checks
+        checks = verify(benign.change(copy)).checks
         bad = [c for c in checks if c.status in ("failed", "incomplete")]
         return [f"{benign.name} ({root.name}): {c.name} {c.failures[:1]}" for c in bad]
 

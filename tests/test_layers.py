@@ -16,6 +16,7 @@ SOURCE = Path(ahalab.__file__).parent
 STAGES = ("train", "evaluate", "analyze", "verify", "report", "importers")
 LOWER = (
     "errors",
+    "plain_files",
     "visible",
     "records",
     "scoring",
@@ -30,13 +31,14 @@ LOWER = (
 ALLOWED: dict[str, tuple[str, ...]] = {
     "__init__": (),
     "errors": (),
+    "plain_files": ("errors",),
     "visible": (),
     "records": ("errors",),
     "scoring": ("records.terms",),
     "statistics": ("records",),
-    "store": ("records", "errors"),
-    "plan": ("records", "scoring", "statistics.alarms", "errors"),
-    "tasks": ("records", "scoring", "store", "plan", "errors", "organism.world"),
+    "store": ("records", "plain_files", "errors"),
+    "plan": ("records", "scoring", "statistics.alarms", "plain_files", "errors"),
+    "tasks": ("records", "scoring", "store", "plan", "plain_files", "errors", "organism.world"),
     "organism": ("errors", "records", "scoring", "store"),
     **dict.fromkeys(STAGES, LOWER),
     "demo": LOWER,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ahalab.analyze.protocols import check_allowed, require_comparable
 from ahalab.errors import IncompleteError, ProtocolError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest
@@ -220,7 +221,7 @@ def read_record(path: Path) -> bytes:
         RecordError: It is not there.
     """
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise RecordError(
             f"{path}: expected a record, found: {error.strerror}. Restore the file."

@@ -14,6 +14,7 @@ from ahalab.analyze.answers import Answers, StudyAnswers, expected_keys, load_an
 from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.protocols import require_comparable
 from ahalab.errors import CheckFailedError, ProtocolError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import BASE, Cell, training_cells
 from ahalab.records.answer import MACHINE_FIELDS, Answer, as_text, covers, differing_fields
 from ahalab.records.base import decode_file, digest
@@ -79,7 +80,7 @@ def read_replay(paths: StudyPaths) -> Replay | None:
     """
     if not paths.replay.is_file():
         return None
-    return decode_file(paths.replay.read_bytes(), Replay, str(paths.replay))
+    return decode_file(read_plain(paths.replay), Replay, str(paths.replay))
 
 
 def require_replay(replay: Replay, place: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import IncompleteError, InputError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.plan.schedule import generation_batch, rollouts_after
@@ -123,7 +124,7 @@ def _open_study(root: Path) -> RunsStudy:
 def _open_run(study: RunsStudy, cell: Cell) -> SavedRun:
     """Read a run's record, and refuse one that was trained otherwise than the plan says."""
     paths = _run_paths(study, cell)
-    record = decode_file(paths.record.read_bytes(), RunRecord, str(paths.record))
+    record = decode_file(read_plain(paths.record), RunRecord, str(paths.record))
     spec = next(arm for arm in study.plan.arms if arm.name == cell.arm)
     components = dict(resolve_arm(spec.name, spec.components).components)
     for what, expected, found in (

@@ -105,6 +105,8 @@ def verify(
     from ahalab.cli.verification_progress import VerificationProgress
     from ahalab.cli.verification_screen import print_check
     from ahalab.errors import InputError
+    from ahalab.report.html import build_report, drawing_digest
+    from ahalab.verify.report_drawn import Drawing
     from ahalab.verify.story import find_claim
     from ahalab.verify.study import Held, examine, open_study
     from ahalab.verify.workers import Effort
@@ -129,7 +131,8 @@ def verify(
 
         told = output is VerifyFormat.text and found is None
         opened = open_study(study, tell if told else None, trust_rewards=trust_rewards)
-        verification = examine(opened, held, Effort(jobs or cores(), progress.update))
+        effort = Effort(jobs or cores(), progress.update)
+        verification = examine(opened, held, effort, Drawing(drawing_digest(), build_report))
     _print(opened, verification, output, found)
     raise typer.Exit(EXIT[verification.result])
 

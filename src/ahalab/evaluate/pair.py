@@ -21,6 +21,7 @@ from ahalab.evaluate.protocol import (
     with_adapters,
 )
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
 from ahalab.plan.resolve import floor_size
 from ahalab.records.answer import Protocol
@@ -158,7 +159,7 @@ class Evaluation:
             raise MissingError(
                 f"{path}: expected a finished run, found none. Train it first: ahalab train."
             )
-        return decode_file(path.read_bytes(), RunRecord, str(path))
+        return decode_file(read_plain(path), RunRecord, str(path))
 
     def protocols(self, together: Sequence[Cell]) -> list[Protocol]:
         """Return the protocol of every side of a round, its adapters checked.

@@ -21,6 +21,7 @@ from ahalab.errors import IncompleteError, InputError, ProtocolError
 from ahalab.evaluate.backends import Opening
 from ahalab.evaluate.pair import Evaluation, OnBatch, target_of
 from ahalab.evaluate.protocol import batch_seed, beyond_machine, require_same
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, rounds
 from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Answer, Protocol
@@ -144,7 +145,7 @@ class ReflectionCheck:
             ProtocolError: The answers were made with other files than those at hand.
         """
         path = target_of(self.paths, cell).protocol
-        answered = decode_file(path.read_bytes(), Protocol, str(path))
+        answered = decode_file(read_plain(path), Protocol, str(path))
         (together,) = rounds(self.plan, [cell])
         here = self.stage.protocols(together)[together.index(cell)]
         differing = beyond_machine(answered, here)
@@ -164,7 +165,7 @@ class ReflectionCheck:
         """Write the protocol, unless it stands there; say whether the rows are complete."""
         path = target.protocol
         if path.is_file():
-            found = decode_file(path.read_bytes(), ReflectionProtocol, str(path))
+            found = decode_file(read_plain(path), ReflectionProtocol, str(path))
             require_same(protocol.answering, found.answering, path)
             if found != protocol:
                 raise ProtocolError(

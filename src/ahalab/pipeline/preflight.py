@@ -32,6 +32,7 @@ from ahalab.pipeline.findings import (
     words_apart,
 )
 from ahalab.pipeline.workers import Job, JobError, run_jobs
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import training_cells
 from ahalab.plan.schedule import generation_batch
 from ahalab.records.base import decode_file, digest, encode_pretty
@@ -289,7 +290,7 @@ def read_preflight(paths: StudyPaths) -> Preflight:
         RecordError: They are malformed.
     """
     path = record_path(paths)
-    return decode_file(path.read_bytes(), Preflight, str(path))
+    return decode_file(read_plain(path), Preflight, str(path))
 
 
 def due(plan: Plan, paths: StudyPaths) -> bool:

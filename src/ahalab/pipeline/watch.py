@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ahalab.plain_files import open_plain
 from ahalab.plan.cells import Cell
 from ahalab.records.base import decode_row
 from ahalab.records.step import Step
@@ -73,7 +74,7 @@ def latest_steps(path: Path, end: int) -> tuple[Step, ...]:
     """
     start = max(0, end - TAIL_BYTES)
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             file.seek(start)
             tail = file.read(end - start)
     except OSError:

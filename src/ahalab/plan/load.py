@@ -14,6 +14,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from ahalab.errors import PlanError
+from ahalab.plain_files import read_plain
 from ahalab.plan.fields import suggestion
 from ahalab.plan.resolve import resolve
 from ahalab.records.base import digest, encode, to_plain
@@ -56,7 +57,7 @@ def load_plan(path: Path) -> Plan:
         PlanError: Unreadable, malformed or inconsistent; the message names file, line and column.
     """
     try:
-        payload = path.read_bytes()
+        payload = read_plain(path)
     except OSError as error:
         raise PlanError(
             f"{path}: expected a study plan, or a folder of results that holds one, found: "

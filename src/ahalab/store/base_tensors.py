@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ahalab.errors import InputError, LockedError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file, encode_pretty
 from ahalab.records.weights import BaseTensors, Tensor
 from ahalab.store.durable import replace_file
@@ -22,7 +23,7 @@ def recorded_base(paths: StudyPaths) -> BaseTensors | None:
     path = paths.base_tensors
     if not path.is_file():
         return None
-    return decode_file(path.read_bytes(), BaseTensors, str(path))
+    return decode_file(read_plain(path), BaseTensors, str(path))
 
 
 def fingerprint_base(paths: StudyPaths, folder: Path) -> tuple[Tensor, ...]:

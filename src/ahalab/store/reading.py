@@ -16,6 +16,7 @@ from typing import BinaryIO, TypeVar, cast
 import zstandard
 
 from ahalab.errors import InputError, RecordError
+from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import Record, decode_row
 from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.journal import JournalBatch
@@ -59,7 +60,7 @@ def read_bytes(path: Path) -> bytes:
     """
     stored = stored_path(path)
     if stored.suffix != ".zst":
-        return stored.read_bytes()
+        return read_plain(stored)
     size, pieces, at = _unpacked_size(stored), [], 0
     with open_rows(stored) as stream:
         while at <= size and (piece := stream.read(READ_BYTES)):
@@ -84,7 +85,7 @@ def open_rows(stored: Path) -> Iterator[BinaryIO]:
         RecordError: The compressed form is damaged, or larger than row files are; also while it is
             read.
     """
-    with stored.open("rb") as file:
+    with open_plain(stored) as file:
         if stored.suffix != ".zst":
             yield file
             return
@@ -99,7 +100,7 @@ def open_rows(stored: Path) -> Iterator[BinaryIO]:
 
 def _unpacked_size(stored: Path) -> int:
     """Return the size the frame declares; the reader alone takes a cut frame for whole."""
-    with stored.open("rb") as file:
+    with open_plain(stored) as file:
         try:
             header = zstandard.get_frame_parameters(file.read(18))  # the largest header
         except zstandard.ZstdError as error:

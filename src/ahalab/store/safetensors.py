@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ahalab.errors import InputError
+from ahalab.plain_files import open_plain
 from ahalab.records.foreign import read_json
 
 MAX_HEADER_BYTES = 1 << 20
@@ -59,7 +60,7 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
             file exactly.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= MAX_HEADER_BYTES:
                 raise ValueError(f"a header of {length} bytes")
@@ -106,7 +107,7 @@ def _entry(name: str, spec: dict[str, object], base: int) -> TensorEntry:
 def tensor_digests(path: Path) -> Iterator[tuple[TensorEntry, str]]:
     """Yield each tensor with the sha256 of its bytes, in name order."""
     entries = tensor_entries(path)
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for entry in entries:
             file.seek(entry.start)
             remaining, digest = entry.end - entry.start, hashlib.sha256()
@@ -126,7 +127,7 @@ def load_float32(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         InputError: A tensor is not of a float type.
     """
     tensors = {}
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for entry in tensor_entries(path):
             file.seek(entry.start)
             payload = file.read(entry.end - entry.start)

@@ -10,6 +10,7 @@ from jinja2 import TemplateError
 from msgspec import UNSET
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -177,7 +178,7 @@ def present_prompts(
     if not prompts_ready(plan, paths):
         return draw_prompts(plan, model, pilot)
     report = paths.prompt_report
-    selection = decode_file(report.read_bytes(), Selection, str(report))
+    selection = decode_file(read_plain(report), Selection, str(report))
     return DrawnPrompts({s: read_prompts(paths, s) for s in prompts_asked(plan)}, selection)
 
 

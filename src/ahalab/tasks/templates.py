@@ -11,6 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.plan.templates import SET_VERSION, asked_templates
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -100,7 +101,7 @@ def read_template_set(paths: StudyPaths) -> TemplateSet | None:
         RecordError: It is malformed.
     """
     path = paths.template_set
-    return decode_file(path.read_bytes(), TemplateSet, str(path)) if path.is_file() else None
+    return decode_file(read_plain(path), TemplateSet, str(path)) if path.is_file() else None
 
 
 def _questions(paths: StudyPaths, available: int, limit: int | None) -> int:

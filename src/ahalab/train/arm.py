@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ahalab.errors import PlanError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
@@ -39,7 +40,7 @@ def run_complete(plan: Plan, paths: StudyPaths, arm: str, seed: int) -> bool:
     run = paths.run(arm, seed)
     if not run.record.is_file():
         return False
-    record = decode_file(run.record.read_bytes(), RunRecord, str(run.record))
+    record = decode_file(read_plain(run.record), RunRecord, str(run.record))
     if record.plan_digest != digest(plan):
         raise PlanError(
             f"{run.record}: expected plan {digest(plan)[:19]}..., found "

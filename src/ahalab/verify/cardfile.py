@@ -9,6 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from ahalab.plain_files import read_plain
 from ahalab.records.comparison import Comparison
 from ahalab.records.run import RunRecord
 from ahalab.records.terms import Metric
@@ -81,7 +82,7 @@ def _read(study: Study, path: Path) -> str | None:
         tally.fail(name, None, f"a plain file up to {MAX_CARD_BYTES} bytes", "another one")
         return None
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_plain(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         tally.fail(name, None, "UTF-8 text", str(error))
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Claim, Claims
 from ahalab.store.layout import StudyPaths
@@ -68,7 +69,7 @@ def find_claim(root: Path, claim_id: str) -> Claim:
         raise InputError(
             f"{path}: expected the claims of a study, found none. `ahalab analyze` writes them."
         )
-    claims = {claim.id: claim for claim in decode_file(path.read_bytes(), Claims, str(path)).claims}
+    claims = {claim.id: claim for claim in decode_file(read_plain(path), Claims, str(path)).claims}
     if claim_id in claims:
         return claims[claim_id]
     holding = [name for name in claims if claim_id and claim_id in name]

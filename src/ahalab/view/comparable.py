@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from ahalab.errors import ProtocolError
+from ahalab.plain_files import read_plain
 from ahalab.records.answer import (
     MACHINE_FIELDS,
     Protocol,
@@ -121,7 +122,7 @@ def _cut(before: AnswerSet, after: AnswerSet) -> str:
 
 def _read(path: Path, kind: type[R]) -> R | None:
     try:
-        return decode_file(path.read_bytes(), kind, str(path))
+        return decode_file(read_plain(path), kind, str(path))
     except OSError:
         return None
 
@@ -137,7 +138,7 @@ class _Exceptions(msgspec.Struct):
 def _allowed(comparison: Path) -> tuple[str, ...]:
     """Return the fields in which the analysis was allowed to compare unequal protocols."""
     try:
-        found = msgspec.json.decode(comparison.read_bytes(), type=_Exceptions)
+        found = msgspec.json.decode(read_plain(comparison), type=_Exceptions)
     except (OSError, msgspec.MsgspecError):
         return ()
     return tuple(exception.field for exception in found.allowed)

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ahalab.errors import RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
@@ -141,7 +142,7 @@ def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> 
 
 def _record(path: Path) -> tuple[RunRecord | None, str]:
     try:
-        return decode_file(path.read_bytes(), RunRecord, str(path)), ""
+        return decode_file(read_plain(path), RunRecord, str(path)), ""
     except FileNotFoundError:
         return None, ""
     except RecordError as error:
@@ -173,7 +174,7 @@ class _Sentences(msgspec.Struct):
 
 def _sentences(study: Study) -> tuple[str, ...]:
     try:
-        found = msgspec.json.decode(study.paths.comparison.read_bytes(), type=_Sentences)
+        found = msgspec.json.decode(read_plain(study.paths.comparison), type=_Sentences)
     except (OSError, msgspec.MsgspecError):  # not analysed yet, or by another version
         return ()
     return tuple(plain(a.sentence) for a in found.arms if a.primary and a.against == "base")
