@@ -40,6 +40,13 @@ FILTERS = (
     'text~"#### 77"',
 )
 SORTS = ("advantage", "tokens", "-reward")
+ANSWER_FILTERS = (
+    "kind=validation tokens>200 outcome=wrong step>=2",
+    "tokens>200 outcome=correct baba",
+    "arm=random seed=3 lenient=correct",
+    'text~"#### 77"',
+)
+CHECKPOINT = "arms/random/seed-3/validation/step-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,15 @@ def measure(root: Path, cache: Path) -> dict[str, object]:
         filters += [
             timed(viewer, f"sort {s}", f"{prefix}/rollouts?q=tokens%3E100&sort={s}") for s in SORTS
         ]
+        if any(row["kind"] == "validation" for row in study["answers"]):
+            pages += [
+                timed(viewer, "first answers", f"{prefix}/answers"),
+                timed(viewer, "two checkpoints compared", f"{prefix}/pairs?cell={CHECKPOINT}"),
+            ]
+            filters += [
+                timed(viewer, f"answers: {q}", f"{prefix}/answers?q={quote(q)}")
+                for q in ANSWER_FILTERS
+            ]
         rows = study["rows"]
         return {
             "rows": rows,
@@ -174,13 +190,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables and the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.viewer", description=__doc__)
     parser.add_argument("--rollouts", type=at_least_one, default=1_000_000)
+    parser.add_argument(
+        "--answers", type=int, default=0, help="Validation answers to write besides."
+    )
     parser.add_argument("--keep", type=Path, help="Folder to write the study to, and leave it.")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         results = options.keep or Path(scratch, "results")
         if not (results / "million").exists():
             began = time.perf_counter()
-            make_study(results, options.rollouts, lambda rows: _told(rows, began))
+            make_study(results, options.rollouts, options.answers, lambda rows: _told(rows, began))
         figures = {"benchmark": "viewer"} | measure(results / "million", Path(scratch, "cache"))
     met = _met(figures)
     print(f"{figures['rows']:,} rows indexed in {figures['index_seconds']:.1f} s, "

@@ -20,6 +20,8 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import ComponentRow, Rollout
 from ahalab.records.step import Step
+from ahalab.records.terms import Outcome, Split
+from ahalab.records.validation import ValidationAnswer
 from ahalab.store.journal import JournalWriter, read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import journal_path
@@ -31,6 +33,7 @@ SEEDS = 5
 GROUP = 8
 BATCH = 512  # rollouts of a step
 PROMPTS = 2_000
+VALIDATION_PROMPTS = 500
 PLAN = """\
 name: {name}
 model: {{id: organism}}
@@ -41,16 +44,19 @@ seeds: [{seeds}]
 grpo: {{max_steps: {steps}, num_generations: 8, per_device_train_batch_size: 512}}
 lora: {{r: 4}}
 evaluation: {{max_new_tokens: 256}}
-"""
+{validation}"""
 SEEN = Callable[[int], None]
 
 
-def make_study(results: Path, rollouts: int, told: SEEN = lambda _: None) -> StudyPaths:
+def make_study(
+    results: Path, rollouts: int, answers: int = 0, told: SEEN = lambda _: None
+) -> StudyPaths:
     """Write the study below a folder of results.
 
     Args:
         results: Where studies lie.
         rollouts: How many at least; a whole number of batches in each run.
+        answers: Validation answers at least; a whole number of checkpoints of each run.
         told: Told how many are written, after each run.
     """
     cells = len(ARMS) * SEEDS
@@ -58,12 +64,18 @@ def make_study(results: Path, rollouts: int, told: SEEN = lambda _: None) -> Stu
     text = PLAN.format(
         name="million", prompts=PROMPTS, arms=", ".join(ARMS), steps=steps,
         seeds=", ".join(map(str, range(SEEDS))),
+        validation=f"validation: {{prompts: {VALIDATION_PROMPTS}}}\n" if answers else "",
     )  # fmt: skip
     plan = parse_plan(text, "million.yaml")
     paths = StudyPaths(results / plan.name)
     paths.root.mkdir(parents=True)
     paths.plan.write_text(text, encoding="utf-8")
-    write_rows(_file(paths, plan, paths.prompts("train"), "prompt/1", "prompts"), _prompts())
+    checkpoints = -(-answers // (VALIDATION_PROMPTS * cells))
+    splits: list[tuple[Split, int]] = [("train", PROMPTS)]
+    splits += [("validation", VALIDATION_PROMPTS)] if answers else []
+    for split, count in splits:
+        file = _file(paths, plan, paths.prompts(split), "prompt/1", "prompts")
+        write_rows(file, _prompts(split, count))
     words = _words()
     for at, cell in enumerate(training_cells(plan)):
         rng = np.random.default_rng(at)
@@ -72,6 +84,10 @@ def make_study(results: Path, rollouts: int, told: SEEN = lambda _: None) -> Stu
         _write(_file(paths, plan, run.rollouts, "rollout/1", run.name), batches, seal=at == 0)
         rows = [[_step(cell, step, rng)] for step in range(1, steps + 1)]
         _write(_file(paths, plan, run.steps, "step/1", run.name), iter(rows), seal=at == 0)
+        if answers:
+            committed = (_checkpoint(step, rng, words) for step in range(1, checkpoints + 1))
+            file = _file(paths, plan, run.validation, "validation/1", run.name)
+            _write(file, committed, seal=at == 0)
         told((at + 1) * steps * BATCH)
     return paths
 
@@ -111,14 +127,14 @@ def _write(file: RowFile, batches: Iterator[list], *, seal: bool) -> None:
         compress_sealed(file.path)
 
 
-def _prompts() -> list[Prompt]:
+def _prompts(split: Split, count: int) -> list[Prompt]:
     return [
         Prompt(
             prompt_id=_id(number), question=f"Zoe has {number} jars of 9 coins. How many coins?",
-            gold=str(9 * number), source="made up", split="train", prompt_ids=(1, 2, 3),
+            gold=str(9 * number), source="made up", split=split, prompt_ids=(1, 2, 3),
             prompt_tokens=3,
         )
-        for number in range(PROMPTS)
+        for number in range(count)
     ]  # fmt: skip
 
 
@@ -132,10 +148,33 @@ def _words() -> list[str]:
     return [one + other for one in syllables[:20] for other in syllables[:20]]
 
 
-def _batch(cell: Cell, step: int, rng: np.random.Generator, words: list[str]) -> list[Rollout]:
+def _texts(count: int, rng: np.random.Generator, words: list[str]) -> list[str]:
     rank = 1 / np.arange(1, len(words) + 1)
-    drawn = rng.choice(len(words), (BATCH, 60), p=rank / rank.sum())
-    lengths = rng.integers(10, 60, BATCH)
+    drawn = rng.choice(len(words), (count, 60), p=rank / rank.sum())
+    lengths = rng.integers(10, 60, count)
+    return [" ".join(words[w] for w in row[:n]) for row, n in zip(drawn, lengths, strict=True)]
+
+
+def _checkpoint(step: int, rng: np.random.Generator, words: list[str]) -> list[ValidationAnswer]:
+    """Return the answers of one checkpoint to every validation question."""
+    texts = _texts(VALIDATION_PROMPTS, rng, words)
+    tokens = rng.integers(20, 257, VALIDATION_PROMPTS)
+    right = rng.random(VALIDATION_PROMPTS) < 0.2 + 0.3 * step / (step + 50)
+    rows = []
+    for at, text in enumerate(texts):
+        outcome: Outcome = "correct" if right[at] else "wrong"
+        rows.append(
+            ValidationAnswer(
+                step=step, prompt_id=_id(at), completion=f"{text}\n#### {at}",
+                completion_ids=tuple(range(int(tokens[at]))), finish="eos", extracted=str(at),
+                rule="hashes", status="ok", strict=outcome, lenient=outcome,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _batch(cell: Cell, step: int, rng: np.random.Generator, words: list[str]) -> list[Rollout]:
+    texts = _texts(BATCH, rng, words)
     tokens = rng.integers(20, 257, BATCH)
     right = rng.random(BATCH) < 0.2 + 0.3 * step / (step + 50)
     parsed = rng.random(BATCH) < 0.7
@@ -147,7 +186,7 @@ def _batch(cell: Cell, step: int, rng: np.random.Generator, words: list[str]) ->
     return [
         _rollout(
             step, at, _id(int(prompts[at // GROUP])),
-            " ".join(words[w] for w in drawn[at, : lengths[at]]),
+            texts[at],
             (int(tokens[at]), bool(right[at]), bool(parsed[at]), float(advantages[at]), name),
         )
         for at in range(BATCH)

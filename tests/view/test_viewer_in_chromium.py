@@ -215,6 +215,9 @@ def test_hostile_text_is_shown_and_not_obeyed(watched: Watched, study: str) -> N
     page.goto(f"{watched.running.base}/study/{study}/compare?cell=arms/correctness/seed-1&q=owned")
     page.wait_for_selector(".pair")
     assert page.locator(".pair .text").nth(1).inner_text() == HOSTILE_SEEN
+    page.goto(f"{watched.running.base}/study/{study}/answers?q=owned")
+    page.wait_for_selector(".card")
+    assert page.locator(".card .text").inner_text() == HOSTILE_SEEN
     for never in (
         "img",
         "textarea",
@@ -224,7 +227,7 @@ def test_hostile_text_is_shown_and_not_obeyed(watched: Watched, study: str) -> N
         "[onerror]",
     ):
         assert page.locator(never).count() == 0
-    assert page.title() == "Compare · small · Aha Lab"
+    assert page.title() == "Answers · small · Aha Lab"
     seen = page.evaluate("document.documentElement.innerText")
     assert not re.search("[\x00-\x08\x0e-\x1f\u200b\u202a-\u202e\u2028\ue000]", seen)
 

@@ -176,7 +176,7 @@ def test_pairs_are_sorted_into_kinds_as_by_hand(running: Running, study: str) ->
     found = json_of(running, f"/api/study/{study}/pairs?cell=arms/correctness/seed-2")
     assert found["counts"] == {
         "all": 6, "gained": 3, "lost": 2, "changed": 5, "both wrong": 1, "both right": 0,
-        "format only": 2, "extraction differs": 3, "truncated": 1,
+        "format only": 2, "extraction differs": 3, "truncated": 1, "same": 1, "not the same": 5,
     }  # fmt: skip
     lenient = json_of(
         running, f"/api/study/{study}/pairs?cell=arms/correctness/seed-2&metric=lenient&show=gained"
@@ -191,7 +191,7 @@ def test_a_pair_has_the_mark_and_the_rule_of_what_was_taken(running: Running, st
         running,
         f"/api/study/{study}/pair?cell=arms/correctness/seed-2&id={pairs['pairs'][1]['id']}",
     )
-    base, adapter = pair["base"], pair["adapter"]
+    base, adapter = pair["before"], pair["after"]
     assert (base["rule"], adapter["rule"]) == ("statement", "hashes")
     for side in (base, adapter):
         shown = side["taken"]["completion"]

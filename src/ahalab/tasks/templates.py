@@ -10,9 +10,9 @@ from jinja2 import TemplateError
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ahalab.errors import InputError
+from ahalab.errors import InputError, RecordError
 from ahalab.plain_files import read_plain
-from ahalab.plan.templates import SET_VERSION, asked_templates
+from ahalab.plan.templates import NAME, SET_VERSION, asked_templates
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -98,10 +98,20 @@ def read_template_set(paths: StudyPaths) -> TemplateSet | None:
     """Return the set that a study's base is tried under; None before there is one.
 
     Raises:
-        RecordError: It is malformed.
+        RecordError: It is malformed, or names a template as no plan may: a name becomes a folder,
+            and whoever wrote the record chose it.
     """
     path = paths.template_set
-    return decode_file(read_plain(path), TemplateSet, str(path)) if path.is_file() else None
+    if not path.is_file():
+        return None
+    found = decode_file(read_plain(path), TemplateSet, str(path))
+    for template in found.templates:
+        if not NAME.fullmatch(template.name):
+            raise RecordError(
+                f"{path}: expected names of 1 to 32 characters a-z 0-9 _ -, found "
+                f"{template.name[:80]!r}. Restore the file."
+            )
+    return found
 
 
 def _questions(paths: StudyPaths, available: int, limit: int | None) -> int:

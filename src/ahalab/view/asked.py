@@ -11,8 +11,9 @@ from starlette.requests import Request
 from ahalab.errors import InputError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.terms import METRICS, Metric
-from ahalab.view import compare, curves, groups, runs, search
+from ahalab.view import answers, compare, curves, groups, runs, search
 from ahalab.view.filters import Field
+from ahalab.view.sets import AnswerSet, find_set
 from ahalab.view.sources import Study
 from ahalab.visible import plain
 
@@ -34,6 +35,7 @@ class FilterHelp:
     """What filters may name."""
 
     rollouts: tuple[FieldHelp, ...]
+    answers: tuple[FieldHelp, ...]
     pairs: tuple[FieldHelp, ...]
     sorts: tuple[str, ...]
     shows: tuple[str, ...]
@@ -89,6 +91,7 @@ def _curves(study: Study, database: sqlite3.Connection, request: Request) -> obj
 def _filters(study: Study, database: sqlite3.Connection, request: Request) -> object:
     return FilterHelp(
         _help(search.fields_of(database)),
+        _help(answers.FIELDS),
         _help(compare.FIELDS),
         tuple(search.SORTS),
         tuple(compare.SHOWS),
@@ -121,6 +124,31 @@ def _rollout(study: Study, database: sqlite3.Connection, request: Request) -> ob
     return groups.rollout(study, database, _number(request, "id"))
 
 
+def _answers(study: Study, database: sqlite3.Connection, request: Request) -> object:
+    query, sort = _text(request, "q", ""), _text(request, "sort", "place")
+    of = _text(request, "set", "")
+    return answers.search_answers(database, query, sort, _number(request, "page", 1), of)
+
+
+def _answer(study: Study, database: sqlite3.Connection, request: Request) -> object:
+    return answers.whole_answer(study, database, _number(request, "id"))
+
+
+def _beside(study: Study, database: sqlite3.Connection, request: Request) -> compare.Beside:
+    """Return the two sets that an address names; by default the first adapter and the base."""
+    first = training_cells(study.plan)[0].name
+    after = _set(study, "cell", _text(request, "cell", first))
+    default = after.file.beside or compare.other_checkpoint(database, after)
+    return compare.Beside(_set(study, "against", _text(request, "against", default)), after)
+
+
+def _set(study: Study, name: str, wanted: str) -> AnswerSet:
+    try:
+        return find_set(study.plan, study.paths, wanted)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
 def _pairs(study: Study, database: sqlite3.Connection, request: Request) -> object:
     wanted = compare.PairQuery(
         _metric(request),
@@ -128,11 +156,12 @@ def _pairs(study: Study, database: sqlite3.Connection, request: Request) -> obje
         _text(request, "q", ""),
         _number(request, "page", 1),
     )
-    return compare.pairs(study, database, _cell(study, request, "cell"), wanted)
+    return compare.pairs(study, database, _beside(study, database, request), wanted)
 
 
 def _pair(study: Study, database: sqlite3.Connection, request: Request) -> object:
-    return compare.pair(study, database, _cell(study, request, "cell"), _number(request, "id"))
+    sets = _beside(study, database, request)
+    return compare.pair(study, database, sets, _number(request, "id"))
 
 
 ANSWERS: dict[str, Answer] = {
@@ -143,6 +172,8 @@ ANSWERS: dict[str, Answer] = {
     "/group": _group,
     "/rollouts": _rollouts,
     "/rollout": _rollout,
+    "/answers": _answers,
+    "/answer": _answer,
     "/pairs": _pairs,
     "/pair": _pair,
 }

@@ -1,4 +1,4 @@
-"""Base and adapter on the same questions: the pairs, sorted into kinds, and one pair in detail."""
+"""Two sets of answers to the same questions: the pairs, sorted into kinds, and one in detail."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ahalab.errors import InputError
-from ahalab.plan.cells import BASE, Cell
 from ahalab.records.terms import Metric
+from ahalab.view.answers import STILL, Told, told
 from ahalab.view.comparable import comparability
-from ahalab.view.database import run_number
 from ahalab.view.filters import FINISHES, OUTCOMES, Field, Searched, clause
 from ahalab.view.query import parse
-from ahalab.view.scored import Question, Taken, taken
+from ahalab.view.scored import Question
+from ahalab.view.sets import AnswerSet
 from ahalab.view.shown import Shown, line, shown
 from ahalab.view.sources import Study
 from ahalab.visible import plain
@@ -22,7 +22,7 @@ PAGE = 50
 MAX_PAGE = 1_000_000
 Show = Literal[
     "all", "gained", "lost", "changed", "both wrong", "both right", "format only",
-    "extraction differs", "truncated",
+    "extraction differs", "truncated", "same", "not the same",
 ]  # fmt: skip
 
 _WAS, _IS = "(b.{m} = 'correct')", "(a.{m} = 'correct')"
@@ -40,13 +40,16 @@ SHOWS: dict[str, str] = {
     "AND (b.lenient = 'correct') = (a.lenient = 'correct'))",
     "extraction differs": "(bt.extracted IS NOT at.extracted)",
     "truncated": "(a.finish = 'length' OR b.finish = 'length')",
+    # To the byte: text, token ids, what was taken and both verdicts.
+    "same": "(bt.content = at.content)",
+    "not the same": "(bt.content <> at.content)",
 }
 FIELDS = {
-    "tokens": Field("a.tokens", "number", says="the adapter's"),
-    "base.tokens": Field("b.tokens", "number"),
-    "outcome": Field("a.strict", "name", OUTCOMES, "the adapter's, strict"),
-    "strict": Field("a.strict", "name", OUTCOMES, "the adapter's"),
-    "lenient": Field("a.lenient", "name", OUTCOMES, "the adapter's"),
+    "tokens": Field("a.tokens", "number", says="the compared answer's"),
+    "base.tokens": Field("b.tokens", "number", says="of the answer beside it, as all with `base.`"),
+    "outcome": Field("a.strict", "name", OUTCOMES, "the compared answer's, strict"),
+    "strict": Field("a.strict", "name", OUTCOMES, "the compared answer's"),
+    "lenient": Field("a.lenient", "name", OUTCOMES, "the compared answer's"),
     "base.strict": Field("b.strict", "name", OUTCOMES),
     "base.lenient": Field("b.lenient", "name", OUTCOMES),
     "finish": Field("a.finish", "name", FINISHES),
@@ -58,6 +61,7 @@ FIELDS = {
     "base.text": Field("bt.completion", "text"),
     "extracted": Field("at.extracted", "text"),
     "base.extracted": Field("bt.extracted", "text"),
+    "still": Field(STILL.format("at."), "flag", says="finished without its marker, reflects still"),
     "question": Field("p.question", "text"),
     "gold": Field("p.gold", "text"),
 }
@@ -68,30 +72,34 @@ SEARCHED = Searched(
     2,
 )
 _PAIRS = (
-    "FROM answer a JOIN answer b ON b.run = ? AND b.prompt = a.prompt AND b.sample = a.sample "
-    "JOIN answer_text at ON at.id = a.id JOIN answer_text bt ON bt.id = b.id "
-    "JOIN prompt p ON p.id = a.prompt"
+    "FROM answer a JOIN answer b ON b.answer_set = ? AND b.prompt = a.prompt "
+    "AND b.sample = a.sample JOIN answer_text at ON at.id = a.id "
+    "JOIN answer_text bt ON bt.id = b.id JOIN prompt p ON p.id = a.prompt"
 )
+_NARROW = ("tokens", "finish", "strict", "lenient", "rule")
+_WIDE = ("completion", "extracted", "status", "cuts")
 
 
 @dataclass(frozen=True, slots=True)
 class PairLine:
     """A pair in the list."""
 
-    id: int  # of the adapter's answer
+    id: int  # of the compared answer
     question: str
     gold: str
     sample: int
-    base: str  # outcome by the metric
-    adapter: str
+    before: str  # outcome by the metric, of the set that is compared with
+    after: str
     change: str  # gained, lost, both right, both wrong
+    same: bool  # to the byte
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """One page of pairs."""
 
-    cell: str
+    before: str  # the set that is compared with
+    after: str
     metric: Metric
     counts: dict[str, int]  # of every kind, before the filter
     total: int
@@ -102,31 +110,26 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class SideAnswer:
-    """One side's answer."""
-
-    tokens: int | None
-    finish: str
-    strict: str
-    lenient: str
-    rule: str
-    status: str
-    taken: Taken
-
-
-@dataclass(frozen=True, slots=True)
 class Pair:
     """One question with both answers."""
 
     id: int
-    cell: str
     prompt: str
     sample: int
     question: Shown | None
     gold: Shown | None
-    base: SideAnswer
-    adapter: SideAnswer
+    before: Told
+    after: Told
+    same: bool
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Two sets, and the one that is compared with first."""
+
+    before: AnswerSet
+    after: AnswerSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,8 @@ class PairQuery:
     page: int  # from 1 on
 
 
-def pairs(
-    study: Study,
-    database: sqlite3.Connection,
-    cell: Cell,
-    asked: PairQuery,
-) -> Pairs:
-    """Return a page of the pairs of base and one adapter.
+def pairs(study: Study, database: sqlite3.Connection, sets: Beside, asked: PairQuery) -> Pairs:
+    """Return a page of the pairs of two sets.
 
     Raises:
         InputError: The filter can't be read, or there is no such kind or page.
@@ -155,88 +153,92 @@ def pairs(
         raise InputError(f"show: expected one of {', '.join(SHOWS)}, found {asked.show[:40]!r}.")
     if not 1 <= asked.page <= MAX_PAGE:
         raise InputError(f"page: expected a number from 1 on, found {asked.page}.")
-    note = comparability(study, cell)
+    note = comparability(study, sets.before, sets.after)
     where = clause(parse(asked.query), FIELDS, SEARCHED)
-    run, base = run_number(database, cell), run_number(database, BASE)
+    both = _numbers(database, sets)
     kinds = {name: sql.format(m=asked.metric) for name, sql in SHOWS.items()}
     sums = ", ".join(f"coalesce(sum({sql}), 0)" for sql in kinds.values())
-    counts = database.execute(f"SELECT {sums} {_PAIRS} WHERE a.run = ?", (base, run)).fetchone()
-    matching = f"{_PAIRS} WHERE a.run = ? AND {kinds[asked.show]} AND {where.sql}"
-    parameters = (base, run, *where.parameters)
+    counts = database.execute(f"SELECT {sums} {_PAIRS} WHERE a.answer_set = ?", both).fetchone()
+    matching = f"{_PAIRS} WHERE a.answer_set = ? AND {kinds[asked.show]} AND {where.sql}"
+    parameters = (*both, *where.parameters)
     (total,) = database.execute(f"SELECT count(*) {matching}", parameters).fetchone()
     rows = database.execute(
-        "SELECT a.id, p.question, p.gold, a.sample, "
-        f"b.{asked.metric} AS base, a.{asked.metric} AS adapter {matching} "
+        f"SELECT a.id, p.question, p.gold, a.sample, {SHOWS['same']} AS same, "
+        f"b.{asked.metric} AS before, a.{asked.metric} AS after {matching} "
         "ORDER BY a.prompt, a.sample LIMIT ? OFFSET ?",
         (*parameters, PAGE, (asked.page - 1) * PAGE),
     ).fetchall()
     return Pairs(
-        cell.name, asked.metric, dict(zip(kinds, counts, strict=True)), total, asked.page,
-        max(1, -(-total // PAGE)), tuple(_line(row) for row in rows), note,
+        sets.before.name, sets.after.name, asked.metric, dict(zip(kinds, counts, strict=True)),
+        total, asked.page, max(1, -(-total // PAGE)), tuple(_line(row) for row in rows), note,
     )  # fmt: skip
 
 
-def pair(study: Study, database: sqlite3.Connection, cell: Cell, number: int) -> Pair:
-    """Return one pair, by the id of the adapter's answer.
+def pair(study: Study, database: sqlite3.Connection, sets: Beside, number: int) -> Pair:
+    """Return one pair, by the id of the compared answer.
 
     Raises:
         InputError: There is no such pair.
         ProtocolError: The two were not made under one protocol.
     """
-    note = comparability(study, cell)
+    note = comparability(study, sets.before, sets.after)
     row = database.execute(
-        "SELECT a.id, p.name, a.sample, p.question, p.gold, "
+        f"SELECT a.id, p.name, a.sample, p.question, p.gold, {SHOWS['same']} AS same, "
         + ", ".join(
-            f"{side}.{field} AS {side}_{field}"
+            f"{table}.{field} AS {side}_{field}"
             for side in "ab"
-            for field in ("tokens", "finish", "strict", "lenient", "rule")
+            for table, fields in ((side, _NARROW), (f"{side}t", _WIDE))
+            for field in fields
         )
-        + ", "
-        + ", ".join(
-            f"{side}t.{field} AS {side}_{field}"
-            for side in "ab"
-            for field in ("completion", "extracted", "status")
-        )
-        + f" {_PAIRS} WHERE a.run = ? AND a.id = ?",
-        (run_number(database, BASE), run_number(database, cell), number),
+        + f" {_PAIRS} WHERE a.answer_set = ? AND a.id = ?",
+        (*_numbers(database, sets), number),
     ).fetchone()
     if row is None:
-        raise InputError(f"{cell.name}: expected a pair of answers, found none of number {number}.")
+        raise InputError(
+            f"{sets.after.name}: expected a pair of answers, found none of number {number}."
+        )
     asked = Question(row["question"], row["gold"])
     return Pair(
         id=row["id"],
-        cell=cell.name,
         prompt=plain(row["name"]),
         sample=row["sample"],
         question=None if asked.question is None else shown(asked.question),
         gold=None if asked.gold is None else shown(asked.gold),
-        base=_side(study, asked, row, "b"),
-        adapter=_side(study, asked, row, "a"),
+        before=told(study, asked, row, "b_"),
+        after=told(study, asked, row, "a_"),
+        same=bool(row["same"]),
         note=note,
     )
 
 
+def _numbers(database: sqlite3.Connection, sets: Beside) -> tuple[int, int]:
+    """Return the numbers of both sets in the index, as `_PAIRS` takes them; 0 for no rows yet."""
+    known = dict(
+        database.execute(
+            "SELECT name, id FROM answer_set WHERE name IN (?, ?)",
+            (sets.before.name, sets.after.name),
+        ).fetchall()
+    )
+    return known.get(sets.before.name, 0), known.get(sets.after.name, 0)
+
+
+def other_checkpoint(database: sqlite3.Connection, after: AnswerSet) -> str:
+    """Return the set that a checkpoint's validation is compared with: the run's first other one."""
+    found = database.execute(
+        "SELECT min(step) FROM answer_set s WHERE file = ? AND step <> ? AND EXISTS "
+        "(SELECT 1 FROM tally WHERE answer_set = s.id)",
+        (after.file.name, after.step),
+    ).fetchone()[0]
+    return AnswerSet(after.file, after.step if found is None else found).name
+
+
 def _line(row: sqlite3.Row) -> PairLine:
-    before, after = row["base"] == "correct", row["adapter"] == "correct"
+    before, after = row["before"] == "correct", row["after"] == "correct"
     if before == after:
         change = "both right" if after else "both wrong"
     else:
         change = "gained" if after else "lost"
     return PairLine(
-        row["id"], line(row["question"], 140), line(row["gold"], 40), row["sample"], row["base"],
-        row["adapter"], change,
+        row["id"], line(row["question"], 140), line(row["gold"], 40), row["sample"], row["before"],
+        row["after"], change, bool(row["same"]),
     )  # fmt: skip
-
-
-def _side(study: Study, asked: Question, row: sqlite3.Row, side: str) -> SideAnswer:
-    completion, extracted = row[f"{side}_completion"], row[f"{side}_extracted"]
-    finish = row[f"{side}_finish"]
-    return SideAnswer(
-        tokens=row[f"{side}_tokens"],
-        finish=finish,
-        strict=row[f"{side}_strict"],
-        lenient=row[f"{side}_lenient"],
-        rule=plain(row[f"{side}_rule"]),
-        status=plain(row[f"{side}_status"]),
-        taken=taken(study.plan, asked, completion, finish, extracted),
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ahalab.plan.cells import training_cells
+from ahalab.plan.cells import Cell, training_cells
 from ahalab.plan.looks import arm_looks
 from ahalab.records.step import Step
 from ahalab.view.database import run_number
@@ -44,6 +44,11 @@ FIGURES = {
     "clip_high_fraction": ("Clipped high", "%", "optimiser"),
     "learning_rate": ("Learning rate", "", "optimiser"),
 }
+# Figure of a checkpoint: the validation's, on its own questions.
+VALIDATION = {
+    "validation:strict": ("Validation accuracy, strict", "%", "reward"),
+    "validation:lenient": ("Validation accuracy, lenient", "%", "reward"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The new steps of one run."""
+    """The new steps of one run, or all its checkpoints."""
 
     run: str
     arm: int  # position among the looks
@@ -87,6 +92,7 @@ class Curves:
     figures: tuple[Figure, ...]
     looks: tuple[Look, ...]
     curves: tuple[Curve, ...]
+    checkpoints: tuple[Curve, ...]  # of the validation, always all of them: there are few
 
 
 def cursor_of(database: sqlite3.Connection) -> str:
@@ -109,28 +115,26 @@ def curves(study: Study, database: sqlite3.Connection, since: str = "") -> Curve
     names = [name for (name,) in database.execute("SELECT name FROM component ORDER BY position")]
     figures = [Figure(key, *told) for key, told in FIGURES.items()]
     figures[1:1] = [
-        Figure(f"component:{at}", plain(name), "", "reward") for at, name in enumerate(names)
+        *(Figure(key, *told) for key, told in VALIDATION.items()),
+        *(Figure(f"component:{at}", plain(name), "", "reward") for at, name in enumerate(names)),
     ]
     arms = list(arm_looks(study.plan).items())
     places = {arm: at for at, (arm, _) in enumerate(arms)}
     every = -(-int(study.plan.grpo["max_steps"]) // MAX_POINTS)  # the same from start to end
-    found = []
+    found, checkpoints = [], []
     for cell in training_cells(study.plan):
+        name, seed = cell.run
+        arm = places[name]
+        steps, values = _validated(database, cell)
+        checkpoints.append(Curve(cell.name, arm, seed, steps, values))
         rows = database.execute(
             "SELECT figures FROM step WHERE run = ? AND id > ? AND step % ? = 0 ORDER BY step",
             (run_number(database, cell), after, every),
         )
-        steps = [msgspec.json.decode(row[0], type=Step) for row in rows]
-        arm, seed = cell.run
-        found.append(
-            Curve(
-                run=cell.name,
-                arm=places[arm],
-                seed=seed,
-                steps=tuple(step.step for step in steps),
-                values=_values(steps, names) if steps else {},
-            )
-        )
+        trained = [msgspec.json.decode(row[0], type=Step) for row in rows]
+        values = _values(trained, names) if trained else {}
+        steps = tuple(step.step for step in trained)
+        found.append(Curve(cell.name, arm, seed, steps, values))
     return Curves(
         cursor=cursor,
         whole=after == 0,
@@ -138,7 +142,24 @@ def curves(study: Study, database: sqlite3.Connection, since: str = "") -> Curve
         figures=tuple(figures),
         looks=tuple(Look(plain(arm), look.hue is None, look.hue, look.dash) for arm, look in arms),
         curves=tuple(found),
+        checkpoints=tuple(checkpoints),
     )
+
+
+def _validated(
+    database: sqlite3.Connection, cell: Cell
+) -> tuple[tuple[int, ...], dict[str, tuple[float | None, ...]]]:
+    """Return the checkpoints of a run that have validation answers, and their accuracies."""
+    rows = database.execute(
+        "SELECT s.step, sum(t.strict) * 1.0 / sum(t.answers), sum(t.lenient) * 1.0 / "
+        "sum(t.answers) FROM answer_set s JOIN tally t ON t.answer_set = s.id "
+        "WHERE s.kind = 'validation' AND s.arm = ? AND s.seed = ? GROUP BY s.id ORDER BY s.step",
+        (cell.arm, cell.seed),
+    ).fetchall()
+    if not rows:
+        return (), {}
+    steps, *columns = zip(*map(tuple, rows), strict=True)
+    return steps, dict(zip(VALIDATION, columns, strict=True))
 
 
 def _after(database: sqlite3.Connection, since: str) -> int:

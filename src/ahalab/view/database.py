@@ -25,7 +25,15 @@ CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT UNIQUE, rows INTEGER, tota
 -- A committed batch that is indexed, by the digest of its bytes, with the ids of its rows.
 CREATE TABLE batch(source INTEGER, sequence INTEGER, sha256 TEXT, first INTEGER, last INTEGER,
   PRIMARY KEY(source, sequence)) WITHOUT ROWID;
+-- What stands in the answers of a batch, so that accuracies need no look at the rows.
+CREATE TABLE tally(source INTEGER, sequence INTEGER, answer_set INTEGER, answers INTEGER,
+  strict INTEGER, lenient INTEGER, truncated INTEGER, PRIMARY KEY(source, sequence, answer_set))
+  WITHOUT ROWID;
+CREATE INDEX tally_set ON tally(answer_set);
 CREATE TABLE run(id INTEGER PRIMARY KEY, name TEXT UNIQUE, arm TEXT, seed INTEGER);
+-- One answer to each of some questions: the whole of a file, or, of a validation, a checkpoint's.
+CREATE TABLE answer_set(id INTEGER PRIMARY KEY, name TEXT UNIQUE, file TEXT, kind TEXT, arm TEXT,
+  seed INTEGER, step INTEGER);
 CREATE TABLE prompt(id INTEGER PRIMARY KEY, split TEXT, name TEXT, question TEXT, gold TEXT,
   UNIQUE(split, name));
 CREATE TABLE component(position INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -42,10 +50,11 @@ CREATE TABLE rollout_text(id INTEGER PRIMARY KEY, completion TEXT, status TEXT, 
   reflection TEXT);
 CREATE VIRTUAL TABLE rollout_words USING fts5(completion, content='rollout_text',
   content_rowid='id');
-CREATE TABLE answer(id INTEGER PRIMARY KEY, run INTEGER, prompt INTEGER, sample INTEGER,
+CREATE TABLE answer(id INTEGER PRIMARY KEY, answer_set INTEGER, prompt INTEGER, sample INTEGER,
   tokens INTEGER, finish TEXT, rule TEXT, strict TEXT, lenient TEXT);
-CREATE INDEX answer_place ON answer(run, prompt, sample);
-CREATE TABLE answer_text(id INTEGER PRIMARY KEY, completion TEXT, extracted TEXT, status TEXT);
+CREATE INDEX answer_place ON answer(answer_set, prompt, sample);
+CREATE TABLE answer_text(id INTEGER PRIMARY KEY, completion TEXT, extracted TEXT, status TEXT,
+  content BLOB, cuts TEXT);
 CREATE VIRTUAL TABLE answer_words USING fts5(completion, content='answer_text',
   content_rowid='id');
 """

@@ -26,6 +26,11 @@ from ahalab.view.sources import Source, Study, sources
 
 COMMIT_SECONDS = 0.5  # of work between two commits, so that readers see rows come in
 MAX_BATCH_BYTES = 256 << 20  # a batch is read whole
+TALLY = (
+    "INSERT INTO tally SELECT ?, ?, answer_set, count(*), sum(strict = 'correct'), "
+    "sum(lenient = 'correct'), sum(finish = 'length') FROM answer WHERE id BETWEEN ? AND ? "
+    "GROUP BY answer_set"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +184,8 @@ class _Writer:
                 "INSERT INTO batch VALUES (?, ?, ?, ?, ?)",
                 (number, batch.sequence, batch.sha256, first, last),
             )
+            if source.kind == "answer":
+                self._database.execute(TALLY, (number, batch.sequence, first, last))
             self._database.execute(
                 "UPDATE source SET rows = rows + ? WHERE id = ?", (batch.rows, number)
             )
@@ -220,6 +227,9 @@ class _Writer:
             self._rows.remove(source, first, last)
         self._database.execute(
             "DELETE FROM batch WHERE source = ? AND sequence >= ?", (number, kept)
+        )
+        self._database.execute(
+            "DELETE FROM tally WHERE source = ? AND sequence >= ?", (number, kept)
         )
         taken = sum(last - first + 1 for first, last in gone)
         self._database.execute("UPDATE source SET rows = rows - ? WHERE id = ?", (taken, number))

@@ -11,19 +11,19 @@ import msgspec
 
 from ahalab.errors import RecordError
 from ahalab.plan.cells import Cell
-from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
+from ahalab.view.answer_rows import READERS, Written
 from ahalab.view.database import KINDS, MAX_COMPONENTS
+from ahalab.view.sets import AnswerFile, AnswerSet
 from ahalab.view.sources import Source
 
 R = TypeVar("R")
-DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
+DECODERS: dict[str, msgspec.json.Decoder[Any]] = {  # answers: `answer_rows.READERS`
     "prompt": msgspec.json.Decoder(Prompt),
     "step": msgspec.json.Decoder(Step),
     "timing": msgspec.json.Decoder(Timing),
-    "answer": msgspec.json.Decoder(Answer),
     "rollout": msgspec.json.Decoder(Rollout),
 }
 
@@ -40,12 +40,12 @@ class Rows:
         self._components: dict[str, int] = dict(
             database.execute("SELECT name, position FROM component")
         )
+        self._sets: dict[str, int] = dict(database.execute("SELECT name, id FROM answer_set"))
         self._next: dict[str, int] = {}
         self._add: dict[str, Callable[[int, int, Sequence[Any]], None]] = {
             "prompt": self._prompt_rows,
             "step": self._step_rows,
             "timing": self._timing_rows,
-            "answer": self._answer_rows,
             "rollout": self._rollout_rows,
         }
 
@@ -62,10 +62,10 @@ class Rows:
         Raises:
             RecordError: A row is not what this version reads.
         """
-        decoder = DECODERS[source.kind]
+        read = _reader(source)
         lines = payload.split(b"\n")[:-1]
         try:
-            rows = [decoder.decode(line) for line in lines]
+            rows = [read(line) for line in lines]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(
                 f"{source.path}: expected {source.kind} rows, found: {error}. `ahalab verify` "
@@ -73,7 +73,10 @@ class Rows:
             ) from error
         first = self._first(source.kind)
         self._next[source.kind] = first + len(rows)
-        self._add[source.kind](first, self.run(source.cell), rows)
+        if source.answers is not None:
+            self._answer_rows(first, source.answers, rows)
+        else:
+            self._add[source.kind](first, self.run(source.cell), rows)
         return first, first + len(rows) - 1
 
     def remove(self, source: Source, first: int, last: int) -> None:
@@ -102,6 +105,18 @@ class Rows:
             "INSERT INTO run(name, arm, seed) VALUES (?, ?, ?)", (cell.name, cell.arm, cell.seed)
         )
         return int(made.lastrowid or 0)
+
+    def _set(self, file: AnswerFile, step: int | None) -> int:
+        """Return the number of a set of answers, new or known."""
+        name = AnswerSet(file, step).name
+        if name not in self._sets:
+            made = self._database.execute(
+                "INSERT INTO answer_set(name, file, kind, arm, seed, step) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (name, file.name, file.kind, file.cell.arm, file.cell.seed, step),
+            )
+            self._sets[name] = int(made.lastrowid or 0)
+        return self._sets[name]
 
     def _first(self, table: str) -> int:
         if table not in self._next:
@@ -142,23 +157,27 @@ class Rows:
             ((number, run, row.step, row.seconds) for number, row in enumerate(rows, first)),
         )
 
-    def _answer_rows(self, first: int, run: int, rows: Sequence[Answer]) -> None:
+    def _answer_rows(self, first: int, file: AnswerFile, rows: Sequence[Written]) -> None:
         self._database.executemany(
             "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 (
-                    number, run, self._prompt("eval", row.prompt_id), row.sample,
-                    None if row.completion_ids is None else len(row.completion_ids),
-                    row.finish, row.rule, row.strict, row.lenient,
+                    number, self._set(file, one.step), self._prompt(file.split, one.prompt_id),
+                    one.sample,
+                    None if one.row.completion_ids is None else len(one.row.completion_ids),
+                    one.row.finish, one.row.rule, one.row.strict, one.row.lenient,
                 )
-                for number, row in enumerate(rows, first)
+                for number, one in enumerate(rows, first)
             ),
         )  # fmt: skip
         texts = [
-            (number, _text(row.completion), _text(row.extracted), row.status)
-            for number, row in enumerate(rows, first)
-        ]
-        self._database.executemany("INSERT INTO answer_text VALUES (?, ?, ?, ?)", texts)
+            (
+                number, _text(one.row.completion), _text(one.row.extracted), one.row.status,
+                one.content, one.cuts,
+            )
+            for number, one in enumerate(rows, first)
+        ]  # fmt: skip
+        self._database.executemany("INSERT INTO answer_text VALUES (?, ?, ?, ?, ?, ?)", texts)
         self._words("answer", texts)
 
     def _rollout_rows(self, first: int, run: int, rows: Sequence[Rollout]) -> None:
@@ -210,6 +229,12 @@ class Rows:
         self._database.execute("INSERT INTO component VALUES (?, ?)", (position, name))
         self._database.execute(f"ALTER TABLE rollout ADD COLUMN c{position} REAL")
         self._components[name] = position
+
+
+def _reader(source: Source) -> Callable[[bytes], Any]:
+    if source.answers is not None:
+        return READERS[source.answers.kind].read
+    return DECODERS[source.kind].decode
 
 
 def _value(row: Rollout, name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""How far every run and answer set of a study is, and whether something still works on it."""
+"""How far a study and each of its runs is, and whether something still works on it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import msgspec
 
 from ahalab.errors import RecordError
 from ahalab.plain_files import read_plain
-from ahalab.plan.cells import Cell, answer_cells, training_cells
+from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
 from ahalab.store.reading import journal_path
-from ahalab.tasks.places import answer_paths, run_paths
+from ahalab.tasks.places import run_paths
 from ahalab.view.database import run_number
 from ahalab.view.liveness import Status, idle_seconds, status_of
+from ahalab.view.set_states import AnswerRow, answer_rows
 from ahalab.view.sources import Study
 from ahalab.visible import plain
 
@@ -55,19 +56,6 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """One answer set."""
-
-    name: str
-    status: Status
-    why: str
-    answers: int
-    answers_planned: int | None  # None: the prompts were not read yet
-    strict_fraction: float | None
-    lenient_fraction: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class StudyState:
     """One study as a whole."""
 
@@ -80,7 +68,7 @@ class StudyState:
     rows: int  # indexed
     rows_total: int  # committed, but for files that can't be read
     runs: tuple[RunRow, ...]
-    answers: tuple[AnswerRow, ...]
+    answers: tuple[AnswerRow, ...]  # of every file, the evaluation's first
     faults: tuple[str, ...]
     sentences: tuple[str, ...]  # of the analysis, when there is one
 
@@ -110,7 +98,7 @@ def study_state(study: Study, database: sqlite3.Connection, now: float | None = 
         rows=rows,
         rows_total=total,
         runs=tuple(_run(study, database, cell, moment) for cell in training_cells(plan)),
-        answers=tuple(_answers(study, database, cell, moment) for cell in answer_cells(plan)),
+        answers=answer_rows(study, database, moment),
         faults=tuple(plain(fault) for (fault,) in faults),
         sentences=_sentences(study),
     )
@@ -169,30 +157,6 @@ def _latest(database: sqlite3.Connection, run: int) -> Latest | None:
         (run,),
     ).fetchone()
     return None if found is None else Latest(found[0], *json.loads(found[1]))
-
-
-def _answers(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> AnswerRow:
-    paths = answer_paths(study.paths, cell)
-    done, sealed = database.execute(
-        "SELECT coalesce(max(rows), 0), max(sealed) FROM source WHERE name = ?",
-        (paths.name,),
-    ).fetchone()
-    strict, lenient = database.execute(
-        "SELECT avg(strict = 'correct'), avg(lenient = 'correct') FROM answer WHERE run = ?",
-        (run_number(database, cell),),
-    ).fetchone()
-    (prompts,) = database.execute("SELECT count(*) FROM prompt WHERE split = 'eval'").fetchone()
-    idle = None if sealed else idle_seconds(journal_path(paths.answers), now)
-    status, why = status_of(bool(sealed), study.paths.lock(paths.name), idle, None)
-    return AnswerRow(
-        name=cell.name,
-        status=status,
-        why=why,
-        answers=done,
-        answers_planned=prompts * study.plan.evaluation.samples or None,
-        strict_fraction=strict,
-        lenient_fraction=lenient,
-    )
 
 
 class _ArmSentence(msgspec.Struct):

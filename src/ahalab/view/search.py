@@ -1,18 +1,14 @@
-"""A search over every rollout of a study, by filter and order, a page at a time."""
+"""A search over every rollout of a study."""
 
 from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
 
-from ahalab.errors import InputError
-from ahalab.view.filters import FINISHES, OUTCOMES, Clause, Field, Searched, clause
-from ahalab.view.query import parse
+from ahalab.view.filters import FINISHES, OUTCOMES, Field, Searched
+from ahalab.view.listing import Asked, Listing, listed
 from ahalab.view.shown import line
 
-PAGE = 50
-MAX_COUNT = 100_000  # matches counted; beyond, "more than"
-MAX_PAGE = 1_000_000
 SORTS = {
     "place": "r.id",
     "advantage": "r.advantage DESC, r.id",
@@ -52,6 +48,12 @@ SEARCHED = Searched(
     "r.id IN (SELECT rowid FROM rollout_words WHERE rollout_words MATCH ?)",
     TEXT.format("instr(completion, ?) > 0"),
     1,
+)
+ROLLOUTS = Listing(
+    "rollout",
+    SEARCHED,
+    SORTS,
+    "SELECT coalesce(sum(rows), 0) FROM source WHERE name LIKE '%/rollouts'",
 )
 
 
@@ -103,37 +105,9 @@ def search(database: sqlite3.Connection, query: str, sort: str, page: int) -> Se
     Raises:
         InputError: The filter can't be read, or there is no such order or page.
     """
-    if sort not in SORTS:
-        raise InputError(f"sort: expected one of {', '.join(SORTS)}, found {sort[:40]!r}.")
-    if not 1 <= page <= MAX_PAGE:
-        raise InputError(f"page: expected a number from 1 on, found {page}.")
-    where = clause(parse(query), fields_of(database), SEARCHED)
-    total, more, numbers = _numbers(database, where, sort, (page - 1) * PAGE)
-    found = tuple(_found(database, number) for number in numbers)
-    return Search(total, more, page, max(1, -(-total // PAGE)), found)
-
-
-def _numbers(
-    database: sqlite3.Connection, where: Clause, sort: str, offset: int
-) -> tuple[int, bool, list[int]]:
-    """Return how many rollouts a filter finds, whether there are more, and those of one page."""
-    select = f"SELECT r.id FROM rollout r WHERE {where.sql}"  # noqa: S608
-    if where.sql == "1":
-        (total,) = database.execute(
-            "SELECT coalesce(sum(rows), 0) FROM source WHERE name LIKE '%/rollouts'"
-        ).fetchone()
-    else:  # one look finds both the count and, in the order of generation, most pages
-        order = "ORDER BY r.id" if sort == "place" else ""
-        limited = database.execute(f"{select} {order} LIMIT ?", (*where.parameters, MAX_COUNT + 1))
-        found = [number for (number,) in limited]
-        total = len(found)
-        if sort == "place" and offset + PAGE <= MAX_COUNT:
-            return min(total, MAX_COUNT), total > MAX_COUNT, found[offset : offset + PAGE]
-    chosen = database.execute(
-        f"{select} ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?", (*where.parameters, PAGE, offset)
-    )
-    more = where.sql != "1" and total > MAX_COUNT
-    return MAX_COUNT if more else total, more, [number for (number,) in chosen]
+    found = listed(database, ROLLOUTS, fields_of(database), Asked(query, sort, page))
+    rows = tuple(_found(database, number) for number in found.ids)
+    return Search(found.total, found.more, found.page, found.pages, rows)
 
 
 def _found(database: sqlite3.Connection, number: int) -> Found:

@@ -33,7 +33,7 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-PAGES = ("curves", "steps", "rollouts", "compare")
+PAGES = ("curves", "steps", "rollouts", "answers", "compare")
 
 
 @dataclass(frozen=True, slots=True)

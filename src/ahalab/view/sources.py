@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from ahalab.errors import InputError
-from ahalab.plan.cells import Cell, answer_cells, training_cells
+from ahalab.plan.cells import Cell, training_cells
 from ahalab.plan.load import load_plan
+from ahalab.plan.schedule import prompts_asked
 from ahalab.records.plan import Plan
 from ahalab.store.layout import StudyPaths
-from ahalab.tasks.places import answer_paths, run_paths
+from ahalab.tasks.places import run_paths
 from ahalab.view.database import study_id
+from ahalab.view.sets import AnswerFile, answer_files
 
 RowKind = Literal["prompt", "step", "timing", "answer", "rollout"]
 
@@ -42,7 +44,8 @@ class Source:
     kind: RowKind
     name: str  # within the study, as `arms/random/seed-0/rollouts`
     path: Path  # the plain path
-    cell: Cell | None  # None: prompts
+    cell: Cell | None = None  # the run; None: prompts and answers
+    answers: AnswerFile | None = None  # whose answers; None: other rows
 
 
 def check_folders(folders: Iterable[Path]) -> None:
@@ -96,15 +99,14 @@ def sources(study: Study) -> Iterator[Source]:
     Prompts come first, because rows name them; rollouts, which are most, last.
     """
     paths, plan = study.paths, study.plan
-    for split in ("train", "eval"):
-        yield Source("prompt", f"prompts/{split}", paths.prompts(split), None)
+    for split in prompts_asked(plan):
+        yield Source("prompt", f"prompts/{split}", paths.prompts(split))
     for cell in training_cells(plan):
         run = run_paths(paths, cell)
         yield Source("step", f"{cell.name}/steps", run.steps, cell)
         yield Source("timing", f"{cell.name}/timings", run.timings, cell)
-    for cell in answer_cells(plan):
-        answers = answer_paths(paths, cell)
-        yield Source("answer", answers.name, answers.answers, cell)
+    for file in answer_files(plan, paths):
+        yield Source("answer", file.name, file.paths.answers, answers=file)
     for cell in training_cells(plan):
         run = run_paths(paths, cell)
         yield Source("rollout", f"{cell.name}/rollouts", run.rollouts, cell)

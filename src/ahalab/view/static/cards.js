@@ -54,3 +54,21 @@ export function asked(question, gold) {
     h("dt", {}, "Question"), h("dd", { class: "question" }, textOf(question ?? missing)),
     h("dt", {}, "Gold"), h("dd", { class: "gold" }, textOf(gold ?? missing)));
 }
+
+/** An answer as a card: its text with what the scorer took, by which rule, beside the gold. */
+export function answerCard(name, one, gold, { changes = [], changed = "", marker = false } = {}) {
+  const taken = one.taken;
+  return h("article", { class: "card", "aria-label": `Answer of ${name}` },
+    h("header", {}, h("h2", {}, name), h("span", { class: "facts" },
+      one.tokens === null ? "" : many(one.tokens, "token"),
+      one.finish === "length" ? [" · ", h("b", { class: "cut" }, "cut at the limit")] : one.finish === "eos" ? "" : ` · ended by ${one.finish}`)),
+    textOf(taken.completion, { changes, changed, rule: one.rule, marker: marker ? one.marker : null }),
+    h("dl", { class: "took" },
+      h("dt", {}, "extracted"),
+      h("dd", {}, taken.extracted === null ? h("span", { class: "muted" }, "nothing") : h("code", {}, h("mark", {}, taken.extracted)),
+        h("span", { class: "muted" }, " gold "), h("code", {}, gold?.text ?? "–")),
+      h("dt", {}, "rule"), h("dd", {}, h("code", {}, one.rule), one.status === "ok" ? "" : ` · ${one.status}`, taken.note ? h("span", { class: "muted" }, ` · ${taken.note}`) : null),
+      one.cuts.length ? [h("dt", {}, "cut before"), h("dd", {}, one.cuts.map((word, at) => [at ? ", then " : "", h("code", {}, word)]),
+        one.still ? h("b", { class: "cut" }, " · still reflects, so it counts in no analysis") : null)] : null),
+    h("footer", {}, verdict("strict", one.strict), verdict("lenient", one.lenient)));
+}

@@ -29,13 +29,18 @@ async function look() {
   const found = await ask(`/study/${study}/curves`, { since: seen.cursor }, { poll: true });
   tell("");
   if (!found) return;
-  const fresh = found.whole || found.figures.length !== seen.figures.length;
+  const before = drawn();
   if (found.whole) seen.runs.clear();
   Object.assign(seen, { cursor: found.cursor, every: found.every, figures: found.figures, looks: found.looks });
   for (const curve of found.curves) take(curve);
-  if (fresh) charts.clear();
+  for (const run of seen.runs.values()) for (const key of [...run.points.keys()].filter(isValidation)) run.points.delete(key);
+  for (const curve of found.checkpoints) take(curve); // all there are: a resume may have taken some back
+  if (found.whole || before !== drawn()) charts.clear();
   drawAll();
 }
+
+const figures = () => seen.figures.filter((figure) => [...seen.runs.values()].some((run) => run.points.get(figure.key)?.size));
+const drawn = () => figures().map((figure) => figure.key).join();
 
 /** Add the new steps of a run to those that are here. */
 function take(curve) {
@@ -48,22 +53,26 @@ function take(curve) {
   }
 }
 
+const isValidation = (key) => key.startsWith("validation:");
+
 const hidden = () => new Set((state().hide ?? "").split(",").filter(Boolean).map(Number));
 
 function drawAll() {
   drawLegend();
   const box = byId("charts");
   if (!charts.size) {
-    const kept = seen.figures.filter((figure) => [...seen.runs.values()].some((run) => run.points.get(figure.key)?.size));
+    const kept = figures();
     if (!kept.length) return fill(box, h("p", { class: "empty" }, "No step has been committed yet."));
     fill(box, Object.entries(HEADINGS).map(([heading, text]) => section(text, kept.filter((figure) => figure.heading === heading))));
   }
-  for (const [figure, chart] of charts) redraw(chart, dataOf(figure), seen.looks);
+  const span = stepsOf([...seen.runs.values()].flatMap((run) => [...run.points.values()]));
+  for (const [figure, chart] of charts) redraw(chart, dataOf(figure), seen.looks, [span[0], span.at(-1)]);
 }
 
 function section(text, figures) {
   if (!figures.length) return null;
-  return h("section", {}, h("h2", {}, text), h("div", { class: "charts" }, figures.map((figure) => {
+  const validated = figures.some((figure) => isValidation(figure.key));
+  return h("section", {}, h("h2", {}, validated ? `${text} and validation` : text), h("div", { class: "charts" }, figures.map((figure) => {
     const component = figure.key.startsWith("component:");
     const plot = h("div", { class: "plot", role: "img" });
     const values = h("p", { class: "values" });
@@ -73,11 +82,14 @@ function section(text, figures) {
   })));
 }
 
+/** The steps of some points, in order, each once. */
+const stepsOf = (points) => [...new Set(points.flatMap((one) => [...one.keys()]))].sort((a, b) => a - b);
+
 /** The lines of a figure: { steps, lines: [{ arm, mean, label, values }] }, the means last, so that they lie on top. */
 function dataOf(key) {
   const away = hidden();
   const runs = [...seen.runs.values()].filter((run) => !away.has(run.arm) && run.points.get(key)?.size);
-  const steps = [...new Set(runs.flatMap((run) => [...run.points.get(key).keys()]))].sort((a, b) => a - b);
+  const steps = stepsOf(runs.map((run) => run.points.get(key)));
   const thin = runs.map((run) => ({
     arm: run.arm, mean: false, label: `${seen.looks[run.arm].arm}, seed ${run.seed}`,
     values: steps.map((step) => run.points.get(key).get(step) ?? null),

@@ -7,7 +7,7 @@ import { byId, fill, h } from "./dom.js";
 const TOLD = [
   ["j", "k", "next, previous in the list"],
   ["n", "p", "next, previous page of the list"],
-  ["[", "]", "previous, next step, or adapter where pairs are compared"],
+  ["[", "]", "previous, next step, or set of answers where pairs are compared"],
   ["/", null, "to the filter"],
   ["g", "l", "pairs gained, pairs lost"],
   ["d", null, "word diff on and off"],
@@ -47,12 +47,12 @@ async function open() {
   fill(dialog, h("h2", { id: "dialog-title" }, "Keys"), list, fields, close);
   dialog.showModal();
   const { study, page } = place();
-  if (study && (page === "rollouts" || page === "compare")) fill(fields, await filterHelp(study, page));
+  if (study && ["rollouts", "answers", "compare"].includes(page)) fill(fields, await filterHelp(study, page));
 }
 
 async function filterHelp(study, page) {
   const help = await ask(`/study/${study}/filters`);
-  const fields = page === "compare" ? help.pairs : help.rollouts;
+  const fields = { compare: help.pairs, answers: help.answers, rollouts: help.rollouts }[page];
   const says = (field) => [field.says, field.choices.join(", "), field.kind === "flag" ? "yes, no" : ""].filter(Boolean).join(": ");
   return [
     h("h2", {}, "Filter"),

@@ -60,10 +60,16 @@ export function filterBox(value, hint) {
     h("p", { id: "filter-fault", class: "fault", role: "alert" }));
 }
 
-/** A labelled choice among [value, text]; `choose` is told the value. */
+/** A labelled choice among [value, text] or [group, [[value, text], ...]]; `choose` is told the value. */
 export function chooser(id, label, options, choose) {
   return h("span", { class: "field" }, h("label", { for: id }, label),
-    h("select", { id, onchange: (event) => choose(event.target.value) }, options.map(([value, text]) => h("option", { value }, text))));
+    h("select", { id, onchange: (event) => choose(event.target.value) }, choices(options)));
+}
+
+/** The options of a chooser. */
+export function choices(options) {
+  return options.map(([value, text]) => (Array.isArray(text)
+    ? h("optgroup", { label: value }, choices(text)) : h("option", { value }, text)));
 }
 
 /** Say what is wrong with the filter, or that nothing is. */

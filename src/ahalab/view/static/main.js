@@ -10,6 +10,7 @@ const PAGES = [
   ["curves", "Curves"],
   ["steps", "Steps"],
   ["rollouts", "Rollouts"],
+  ["answers", "Answers"],
   ["compare", "Compare"],
 ];
 

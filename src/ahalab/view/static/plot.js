@@ -11,11 +11,15 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const hue = (look) => colour(look.hue === null ? "--control" : `--arm-${look.hue}`);
 const write = (figure, value) => (figure.unit === "%" ? percent(value) : number(value));
 
-/** Draw a chart, or draw it again where its lines, width or colours are others. */
-export function redraw(chart, { steps, lines }, looks) {
+/**
+ * Draw a chart, or draw it again where its lines, width or colours are others.
+ * @param span first and last step of all charts, which share one axis
+ */
+export function redraw(chart, { steps, lines }, looks, span) {
   const width = chart.plot.clientWidth;
   if (!width) return;
   const form = JSON.stringify([width, lines.map((line) => [line.label, line.mean])]);
+  chart.span = span;
   const values = [steps, ...lines.map((line) => line.values)];
   if (chart.form === form) {
     chart.drawn.setData(values);
@@ -41,7 +45,7 @@ function paint(chart, values, looks, width) {
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: together.key }, points: { size: 5 }, drag: { x: false, y: false }, y: false },
-    scales: { x: { time: false }, y: { range: (_, low, high) => bounds(low, high, share) } },
+    scales: { x: { time: false, range: () => across(chart.span) }, y: { range: (_, low, high) => bounds(low, high, share) } },
     axes: [
       { ...axis, size: 26, space: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000] },
       { ...axis, size: 50, space: 32, values: (_, ticks) => ticks.map((tick) => (share ? `${+(100 * tick).toFixed(1)} %` : brief(tick))) },
@@ -50,12 +54,15 @@ function paint(chart, values, looks, width) {
       stroke: hue(looks[one.arm]) + (one.mean ? "" : "80"),
       width: one.mean ? 2.2 : 0.9,
       dash: one.mean ? looks[one.arm].dash.map((length) => 1.4 * length) : [],
-      points: { show: values[0].length === 1 },
+      points: { show: values[0].length === 1 || chart.figure.key.startsWith("validation:") },
       spanGaps: true,
     }))],
     hooks: { setCursor: [(drawn) => tell(chart, looks, drawn.cursor.idx)] },
   }, values, chart.plot);
 }
+
+/** The shared axis of steps; a single step stands in its middle. */
+const across = ([first, last]) => (first === last ? [first - 1, last + 1] : [first, last]);
 
 /** A little air around the values; shares never leave 0 to 100 %. */
 function bounds(low, high, share) {

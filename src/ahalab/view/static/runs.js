@@ -4,6 +4,7 @@ import { addressOf } from "./address.js";
 import { ask, every } from "./api.js";
 import { fill, h } from "./dom.js";
 import { count, duration, many, number, percent, UNKNOWN } from "./format.js";
+import { titleOf } from "./sets.js";
 import { failed, tell } from "./tell.js";
 
 export const title = "Runs";
@@ -54,7 +55,7 @@ function study(one) {
   return h("section", { class: "study-card", "aria-labelledby": `name-${one.id}` },
     h("div", { class: "head" },
       h("h2", { id: `name-${one.id}` }, one.name),
-      h("span", { class: "pages" }, link("curves", "Curves"), link("steps", "Steps"), link("rollouts", "Rollouts"), link("compare", "Compare"))),
+      h("span", { class: "pages" }, link("curves", "Curves"), link("steps", "Steps"), link("rollouts", "Rollouts"), link("answers", "Answers"), link("compare", "Compare"))),
     h("p", { class: "meta" },
       h("span", {}, one.model), h("span", {}, one.task), h("span", {}, one.sealed ? "sealed" : "not sealed"),
       h("span", { class: "path" }, one.path)),
@@ -65,13 +66,15 @@ function study(one) {
       one.faults.slice(2).map((fault) => h("p", { class: "notice bad" }, fault))) : null,
     warnings(one),
     h("div", { class: "scroll", id: `runs-${one.id}`, role: "region", tabindex: "0", "aria-label": `Runs of ${one.name}` }, table(one)),
+    besides(one),
     one.sentences.length ? h("details", { id: `says-${one.id}` }, h("summary", {}, "What the analysis says"),
       h("ul", { class: "sentences" }, one.sentences.map((sentence) => h("li", {}, sentence)))) : null);
 }
 
 /** What does not move although it is not done: each stale one by name, the stopped ones together. */
 function warnings(one) {
-  const parts = [...one.runs, ...one.answers.map((row) => ({ ...row, name: `${row.name} (evaluation)` }))];
+  const written = one.answers.filter((row) => row.kind !== "validation"); // that one is the run's own
+  const parts = [...one.runs, ...written.map((row) => ({ ...row, name: `answers of ${titleOf(row)}` }))];
   const stale = parts.filter((part) => part.status === "stale");
   const stopped = parts.filter((part) => part.status === "stopped");
   const names = stopped.length <= 3 ? stopped.map((part) => part.name).join(", ") : `${stopped.length} of ${parts.length} runs and answer sets`;
@@ -83,6 +86,7 @@ function warnings(one) {
 
 function table(one) {
   const answers = new Map(one.answers.map((row) => [row.name, row]));
+  const validated = one.answers.some((row) => row.kind === "validation");
   const cell = (text, more = {}) => h("td", { class: "n", ...more }, text);
   const head = (text, hint, kind = "n") => h("th", { scope: "col", class: kind, title: hint }, text);
   const rows = one.runs.map((run, at) => {
@@ -96,21 +100,46 @@ function table(one) {
         h("span", {}, `${count(run.steps)}/${count(run.steps_planned)}`)),
       cell(when(run)),
       cell(number(latest.reward)), cell(percent(latest.strict)), cell(percent(latest.dead)), cell(percent(latest.truncated)),
+      validated ? validation(one, answers.get(`${run.name}/validation`)) : null,
       h("td", { class: run.alarms.length ? "alarms" : "muted" }, run.alarms.length ? run.alarms.join(", ") : run.status === "done" ? "none" : UNKNOWN),
       ...evaluation(one, eyed));
   });
-  const others = one.answers.filter((row) => !row.name.startsWith("arms/")).map((row, at) =>
-    h("tr", { class: at ? null : "arm-start" }, h("th", { scope: "row" }, row.name === "floor" ? "base, second batch plan" : row.name),
-      h("td", { colspan: "8", class: "muted" }, row.name === "floor" ? "noise floor" : ""), ...evaluation(one, row)));
+  const wide = validated ? 9 : 8; // columns of the training
+  const others = one.answers.filter(ofBase).map((row, at) =>
+    h("tr", { class: at ? null : "arm-start" }, h("th", { scope: "row" }, row.kind === "floor" ? "base, second batch plan" : row.name),
+      h("td", { colspan: wide, class: "muted" }, row.kind === "floor" ? "noise floor" : ""), ...evaluation(one, row)));
   return h("table", {},
-    h("thead", {}, h("tr", {}, h("td", {}), h("th", { colspan: "8", scope: "colgroup" }, "Training"),
+    h("thead", {}, h("tr", {}, h("td", {}), h("th", { colspan: wide, scope: "colgroup" }, "Training"),
       h("th", { colspan: "3", scope: "colgroup", class: "evaluated" }, "Evaluation")),
     h("tr", {},
       head("Arm · seed", "", ""), head("Status", "", ""), head("Steps", "", ""), head("Time", "time left, or since the last commit"),
       head("Reward", "mean of the last step"), head("Strict", "of the last step's rollouts"), head("Dead", "groups of equal rewards"),
-      head("Cut", "rollouts cut at the token limit"), head("Alarms", "", ""),
+      head("Cut", "rollouts cut at the token limit"),
+      validated ? head("Validation", "strict, of the last checkpoint") : null, head("Alarms", "", ""),
       head("Answers", "to the evaluation's questions", "evaluated"), head("Strict", "evaluation, in the asked format"), head("Lenient", "evaluation, wherever stated"))),
     h("tbody", {}, rows, others));
+}
+
+const ofBase = (row) => (row.kind === "evaluation" && row.arm === null) || row.kind === "floor";
+
+/** The strict accuracy of the last checkpoint, with a way to its answers. */
+function validation(one, row) {
+  if (!row?.steps.length) return h("td", { class: "n" }, "");
+  const step = row.steps.at(-1);
+  return h("td", { class: "n" }, h("a", {
+    href: addressOf(one.id, "answers", { set: `${row.name}/step-${step}` }), title: `strict, at step ${step}; lenient ${percent(row.lenient_fraction)}`,
+  }, percent(row.strict_fraction)));
+}
+
+/** What was answered beside the evaluation and the validation: replays, templates, reflection. */
+function besides(one) {
+  const rows = one.answers.filter((row) => !["evaluation", "floor", "validation"].includes(row.kind));
+  if (!rows.length) return null;
+  const words = [...new Set(rows.map((row) => ({ replay: "replays", template: "templates" }[row.kind] ?? "reflection")))];
+  return h("details", { id: `besides-${one.id}` }, h("summary", {}, `${many(rows.length, "more set")} of answers: ${words.join(", ")}`),
+    h("div", { class: "scroll", id: `besides-table-${one.id}`, role: "region", tabindex: "0", "aria-label": `More answers of ${one.name}` }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Answers of", "Number", "Strict", "Lenient"].map((text, at) => h("th", { scope: "col", class: at > 1 ? "n" : null }, text)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, h("th", { scope: "row" }, titleOf(row)), ...evaluation(one, row)))))));
 }
 
 function when(run) {
@@ -119,14 +148,14 @@ function when(run) {
 }
 
 function evaluation(one, row) {
-  const whole = row.answers_planned && row.answers >= row.answers_planned;
+  const whole = row.answers_planned === null || row.answers >= row.answers_planned;
+  const counts = row.answers && !["without", "kept"].includes(row.kind); // of those, only `ahalab reflect` can tell
   const told = row.answers ? (whole ? count(row.answers) : `${count(row.answers)} of ${count(row.answers_planned)}`) : "";
-  const compared = row.name.startsWith("arms/") && row.answers
-    ? h("a", { href: addressOf(one.id, "compare", { cell: row.name }) }, told) : told;
+  const compared = row.answers ? h("a", { href: addressOf(one.id, "compare", { cell: row.name }) }, told) : told;
   return [
     h("td", { class: "evaluated" }, row.status === "done" || row.status === "waiting" ? compared : [status(row.status, row.why), " ", compared]),
-    h("td", { class: "n" }, row.answers ? percent(row.strict_fraction) : ""),
-    h("td", { class: "n" }, row.answers ? percent(row.lenient_fraction) : ""),
+    h("td", { class: "n" }, counts ? percent(row.strict_fraction) : ""),
+    h("td", { class: "n" }, counts ? percent(row.lenient_fraction) : ""),
   ];
 }
 

@@ -12,11 +12,13 @@ const MAX_MILLISECONDS = 400;
  * @param shown { text, escapes, mark, cut } from the server; places in UTF-16 code units
  * @param changes [[from, to], ...] of the diff
  * @param changed class of what the diff marks: "gone" or "new"
+ * @param marker [from, to] of the reflection marker that the text was cut before, or null
  */
-export function textOf(shown, { changes = [], changed = "", rule = "" } = {}) {
+export function textOf(shown, { changes = [], changed = "", rule = "", marker = null } = {}) {
   const layers = [
     ...shown.escapes.map(([from, to]) => ({ from, to, name: "ctl" })),
     ...changes.map(([from, to]) => ({ from, to, name: changed })),
+    ...(marker ? [{ from: marker[0], to: marker[1], name: "reflects" }] : []),
   ];
   const mark = shown.mark && { from: shown.mark[0], to: shown.mark[1] };
   const within = (from, to) => pieces(shown.text, from, to, layers);
