@@ -24,6 +24,7 @@ from ahalab.scoring.reflection import first_marker
 from ahalab.statistics.validation import validation_points
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
+from ahalab.tasks.places import answer_paths
 from ahalab.view.answers import search_answers, whole_answer
 from ahalab.view.compare import Beside, PairQuery, Pairs, pair, pairs
 from ahalab.view.curves import Curves, curves
@@ -32,7 +33,7 @@ from ahalab.view.index import Indexer
 from ahalab.view.runs import study_state
 from ahalab.view.sets import AnswerSet, answer_files, find_set
 from ahalab.view.sources import Study, find_studies
-from foreign_replay import put_rows, read_protocol, target_of
+from foreign_replay import put_rows, read_protocol
 
 VALIDATION = "arms/correctness/seed-1/validation"
 
@@ -389,7 +390,7 @@ def test_an_answer_is_read_beside_what_it_is_without_its_marker(
         (row.prompt_id, row.sample): row
         for _, row in read_rows(study.paths.continuations(name).answers, Continuation)
     }
-    answers = {(r.prompt_id, r.sample): r for r in rows_of(target_of(study.paths, cell).answers)}
+    answers = {(r.prompt_id, r.sample): r for r in rows_of(answer_paths(study.paths, cell, "replay/").answers)}
     sets = beside(study, name, f"reflection/{name}/without")
     found = pairs(study, database, sets, PairQuery("strict", "all", "", 1))
     assert found.counts["all"] == len(rows) > 1
