@@ -390,7 +390,7 @@ def test_an_answer_is_read_beside_what_it_is_without_its_marker(
         (row.prompt_id, row.sample): row
         for _, row in read_rows(study.paths.continuations(name).answers, Continuation)
     }
-    answers = {(r.prompt_id, r.sample): r for r in rows_of(answer_paths(study.paths, cell, "replay/").answers)}
+    answers = {(r.prompt_id, r.sample): r for r in rows_of(answer_paths(study.paths, cell).answers)}
     sets = beside(study, name, f"reflection/{name}/without")
     found = pairs(study, database, sets, PairQuery("strict", "all", "", 1))
     assert found.counts["all"] == len(rows) > 1
