@@ -3,11 +3,12 @@
 What others wrote can keep an interpreter busy within one instruction (`9**9**9`), take all memory,
 or end it. So it is worked on in a fresh interpreter that is asked in length-prefixed JSON and is
 killed after its time, from any thread: no signal is used, and nothing of the caller is forked.
-`Killable` is the caller's end; a worker's module ends in `serve`.
+`Killable` is the caller's end, `Worker` keeps one at hand; a worker's module ends in `serve`.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import logging
@@ -21,11 +22,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 HEADER = struct.Struct(">I")
 CPU_GRACE_SECONDS = 3  # what a worker whose parent was killed may still compute
+START_SECONDS = 120.0  # an interpreter and its imports; no part of a request's time
 _READ_BYTES = 1 << 20
+# Threads and memory pools reserve address space, which is bounded.
+_SINGLE = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 Message = dict[str, Any]
 
 
@@ -94,6 +103,81 @@ class Killable:
                 pipe.close()
 
 
+class Worker:
+    """Owns one worker: started at the first request, and again after a kill, an end or a fork.
+
+    Safe under threads. What it is asked to work on may end it or take its bounds: that is told, and
+    is no error of this class.
+    """
+
+    def __init__(self, module: str) -> None:
+        """Prepare a worker, whose module calls `serve`; nothing is started."""
+        self._module = module
+        self.child: Killable | None = None
+        self._lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._forget)
+        atexit.register(self.close)
+
+    def ask(self, message: Message, seconds: float) -> Message:
+        """Return the answer to a request, or `{"bound": what was found in place of one}`.
+
+        Args:
+            message: The request; the worker finds `seconds` in it too.
+            seconds: Time before it is killed; its start is not counted.
+        """
+        with self._lock:
+            child = self._started()
+            until = time.monotonic() + seconds
+            try:
+                child.ask({**message, "seconds": seconds})
+                reply = child.answer(seconds)
+            except OSError:  # it ended between two requests, or while it read this one
+                reply = None
+            except BaseException:  # an interrupt: its answer would be taken for the next one's
+                self.close()
+                raise
+            if reply is None:
+                late = time.monotonic() >= until
+                reply = {"bound": f"none after {seconds:g} s" if late else _ending(child)}
+            if "bound" in reply:
+                self.close()
+            return reply
+
+    def _started(self) -> Killable:
+        if self.child is not None and self.child.process.poll() is not None:
+            self.close()
+        if self.child is None:
+            self.child = Killable(self._module, _SINGLE)
+            try:
+                said = self.child.answer(START_SECONDS)
+            except BaseException:
+                self.close()
+                raise
+            if said is None:
+                self.close()
+                raise RuntimeError(f"{self._module} did not start.")
+        return self.child
+
+    def close(self) -> None:
+        """End the process; another is started when it is needed."""
+        if self.child is not None:
+            self.child.end()
+            self.child = None
+
+    def _forget(self) -> None:
+        """Leave the process to the parent; this is a forked child, with one thread so far."""
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        if self.child is not None:
+            self.child.leave_to_parent()
+            self.child = None
+
+
+def _ending(child: Killable) -> str:
+    code = child.process.wait()  # it closed its pipe, which is the first thing to go
+    told = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"that its process ended ({told})"
+
+
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     """Return one of a worker's pipes: both were asked for when it was started."""
     if pipe is None:
@@ -113,6 +197,15 @@ def limit(kind: int, amount: int) -> None:
     _, hard = resource.getrlimit(kind)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(kind, (amount, hard))
+
+
+def limit_memory(more: int) -> None:
+    """Let this process take so many bytes of address space beside what it has."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:  # not Linux: the limit is then a little lower than asked for
+        pages = 0
+    limit(resource.RLIMIT_AS, pages * resource.getpagesize() + more)
 
 
 def limit_cpu(seconds: float) -> None:

@@ -110,7 +110,7 @@ def test_a_process_that_a_template_brings_down_is_told_by_its_signal(
     tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     render.render(tokenizer, TASK, ["1 + 1?"])
-    child = chat_template._RENDERER._child
+    child = chat_template._RENDERER.child
     assert child is not None
     threading.Timer(0.5, child.process.kill).start()
     monkeypatch.setattr(chat_template, "RENDER_SECONDS", 20.0)
@@ -184,7 +184,7 @@ def test_templates_are_bounded_in_any_thread(
 
 def test_a_forked_child_starts_a_process_of_its_own(tokenizer: Any) -> None:
     ids = render.render(tokenizer, TASK, ["1 + 1?"])
-    child = chat_template._RENDERER._child
+    child = chat_template._RENDERER.child
     assert child is not None
     program = (
         "import os, sys\n"

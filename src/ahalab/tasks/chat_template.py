@@ -7,21 +7,15 @@ keeps it from the machine, and bounds neither its time nor its memory: loops wit
 
 from __future__ import annotations
 
-import atexit
 import json
-import os
-import signal
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from ahalab.errors import InputError, MissingError
-from ahalab.killable import Killable, Message
+from ahalab.killable import Worker
 from ahalab.tasks.template_worker import MAX_ADDED, MEMORY_BYTES
 
 RENDER_SECONDS = 60.0  # for one request; a sound template takes less than a millisecond a prompt
-START_SECONDS = 120.0  # an interpreter and transformers' templates; no part of a template's time
 REQUEST_CHARACTERS = 4 << 20  # of the JSON of the conversations of one request
 # Threads reserve address space, which is bounded; and nothing is computed by them.
 _ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -72,7 +66,7 @@ def rendered(conversations: list[Any], **arguments: Any) -> tuple[list[str], lis
     texts: list[str] = []
     generated: list[Any] = []
     for some in _requests(conversations):
-        reply = _RENDERER.ask({**arguments, "conversations": some})
+        reply = _RENDERER.ask({"arguments": {**arguments, "conversations": some}}, RENDER_SECONDS)
         if "refused" in reply:
             raise TemplateRefusedError(reply["refused"])
         if "bound" in reply:
@@ -105,68 +99,4 @@ def _out_of_bounds(found: str) -> InputError:
     )
 
 
-class _Renderer:
-    """Owns the process; it is started at the first request, and again after a kill or a fork."""
-
-    def __init__(self) -> None:
-        self._child: Killable | None = None
-        self._lock = threading.Lock()
-        os.register_at_fork(after_in_child=self._forget)
-        atexit.register(self.close)
-
-    def ask(self, arguments: Message) -> Message:
-        with self._lock:
-            child = self._started()
-            until = time.monotonic() + RENDER_SECONDS
-            try:
-                child.ask({"arguments": arguments, "seconds": RENDER_SECONDS})
-                reply = child.answer(RENDER_SECONDS)
-            except OSError:  # it ended between two requests, or while it read this one
-                reply = None
-            except BaseException:  # an interrupt: its answer would be taken for the next one's
-                self.close()
-                raise
-            if reply is None:
-                reply = {"bound": _ending(child, until)}
-            if "bound" in reply:
-                self.close()
-            return reply
-
-    def _started(self) -> Killable:
-        if self._child is not None and self._child.process.poll() is not None:
-            self.close()
-        if self._child is None:
-            self._child = Killable("ahalab.tasks.template_worker", _ENVIRONMENT)
-            try:
-                said = self._child.answer(START_SECONDS)
-            except BaseException:
-                self.close()
-                raise
-            if said is None:
-                self.close()
-                raise RuntimeError("the process that renders chat templates did not start.")
-        return self._child
-
-    def close(self) -> None:
-        """End the process; another is started when it is needed."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-
-    def _forget(self) -> None:
-        """Leave the process to the parent; this is a forked child, with one thread so far."""
-        self._lock = threading.Lock()  # another thread of the parent may have held it
-        if self._child is not None:
-            self._child.leave_to_parent()
-            self._child = None
-
-
-def _ending(child: Killable, until: float) -> str:
-    if time.monotonic() >= until:
-        return f"none after {RENDER_SECONDS:g} s"
-    code = child.process.wait()  # it closed its pipe, which is the first thing to go
-    told = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return f"that its process ended ({told})"
-
-
-_RENDERER = _Renderer()
+_RENDERER = Worker("ahalab.tasks.template_worker")

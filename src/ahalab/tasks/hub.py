@@ -17,11 +17,17 @@ from ahalab.errors import InputError, MissingError
 from ahalab.plan.tasks import HUB_SPLITS
 from ahalab.records.plan import TaskSpec
 from ahalab.records.terms import Split
+from ahalab.tasks.copies import (
+    SAVED,
+    require_files_within,
+    require_patterns_within,
+    require_readable,
+    saved_files,
+)
 from ahalab.tasks.files import Row
 
 GSM8K = ("openai/gsm8k", "main")
 COMMIT = re.compile(r"[0-9a-f]{40}")
-SAVED = "dataset_dict.json"  # what `DatasetDict.save_to_disk` writes
 SAVED_ALONE = "state.json"  # what `Dataset.save_to_disk` writes: one split, without its name
 COPY = "a copy of the hub's dataset (main/train-*.parquet, or as save_to_disk writes)"
 # Folders that the library reads as splits, or as data: no subsets.
@@ -154,8 +160,12 @@ def _local(source: Source) -> Opened:
     try:
         with _quiet():
             if (folder / SAVED).is_file():
+                require_readable(saved_files(folder))
                 return Opened(dict(datasets.load_from_disk(str(folder))), None)
-            return Opened(_prepared(_local_builder(datasets, folder, source.subset)), None)
+            builder = _local_builder(datasets, folder, source.subset)
+            named = [name for files in (builder.config.data_files or {}).values() for name in files]
+            require_readable(require_files_within(folder, named))
+            return Opened(_prepared(builder), None)
     except failures as error:
         raise InputError(
             f"{folder}: expected a dataset (parquet files of each split, or a folder that "
@@ -166,6 +176,7 @@ def _local(source: Source) -> Opened:
 def _local_builder(datasets: Any, folder: Path, subset: str | None) -> Any:
     # A README may say which files a subset has; otherwise each has a folder of its own.
     if (folder / "README.md").is_file():
+        require_patterns_within(folder)
         declared = datasets.get_dataset_config_names(str(folder))
         if len(declared) > 1 or subset in declared:
             return datasets.load_dataset_builder(str(folder), subset)

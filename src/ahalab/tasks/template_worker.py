@@ -7,10 +7,8 @@ the caller's process. Memory and length are bounded here, time by the caller (`c
 from __future__ import annotations
 
 import json
-import resource
-from pathlib import Path
 
-from ahalab.killable import Message, limit, limit_cpu, serve
+from ahalab.killable import Message, limit_cpu, limit_memory, serve
 
 MEMORY_BYTES = 1 << 30  # that a template may take, beside what the interpreter takes
 MAX_ADDED = 1 << 20  # characters of a prompt beyond those of its messages
@@ -19,17 +17,8 @@ MAX_ADDED = 1 << 20  # characters of a prompt beyond those of its messages
 def _ready() -> Message:
     from transformers.utils.chat_template_utils import render_jinja_template  # noqa: F401
 
-    limit(resource.RLIMIT_AS, _address_space() + MEMORY_BYTES)
+    limit_memory(MEMORY_BYTES)
     return {"ready": True}
-
-
-def _address_space() -> int:
-    """Return this process's address space in bytes; a guess where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except OSError:
-        return MEMORY_BYTES
-    return pages * resource.getpagesize()
 
 
 def _reply(request: Message) -> Message:
