@@ -13,11 +13,13 @@ from typing import Any
 
 from ahalab.errors import InputError
 from ahalab.killable import Worker
-from ahalab.store.models import read_object
-from ahalab.tasks.table_worker import MAX_BYTES, MAX_ROWS
+from ahalab.store.fingerprint import read_object
 
 SAVED = "dataset_dict.json"  # what `DatasetDict.save_to_disk` writes
 KINDS = (".parquet", ".json", ".jsonl", ".csv")
+MAX_ROWS = 10_000_000  # of a dataset
+MAX_BYTES = 4 << 30  # of a dataset, unpacked
+NOT_PLAIN = frozenset("/\\\0")
 READ_SECONDS = 600.0  # for a dataset
 _READER = Worker("ahalab.tasks.table_worker")
 
@@ -49,7 +51,7 @@ def _plain(path: Path, names: Iterable[object]) -> list[str]:
     """Return names that stay in their folder."""
     found = []
     for name in names:
-        if not isinstance(name, str) or name != Path(name).name or "\0" in name:
+        if not isinstance(name, str) or name in ("", ".", "..") or not NOT_PLAIN.isdisjoint(name):
             raise InputError(
                 f"{path}: expected plain names of what lies beside it, found {name!r:.80}. Copy "
                 "the dataset again."
@@ -65,11 +67,12 @@ def require_patterns_within(folder: Path) -> None:
         InputError: It does, or its metadata can't be read.
     """
     from huggingface_hub import metadata_load
+    from yaml import YAMLError  # type: ignore[import-untyped]
 
     readme = folder / "README.md"
     try:
         metadata = metadata_load(readme)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, YAMLError) as error:
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{readme}: expected metadata in YAML, found: {told}.") from error
     configs = metadata.get("configs") if isinstance(metadata, dict) else None
@@ -129,7 +132,8 @@ def require_readable(files: list[Path]) -> None:
     tables = [str(path) for path in files if path.suffix in (".parquet", ".arrow")]
     if not tables:
         return
-    reply = _READER.ask({"files": tables}, READ_SECONDS)
+    bounds = {"rows": MAX_ROWS, "bytes": MAX_BYTES}
+    reply = _READER.ask({"files": tables, **bounds}, READ_SECONDS)
     if "bound" in reply:
         raise InputError(
             f"{files[0].parent}: expected tables of at most {MAX_ROWS} rows and "

@@ -97,8 +97,9 @@ def hub_rows(task: TaskSpec, split: Split) -> list[Row]:
                 else "Take `name: hub` with task.splits for a dataset of other splits."
             )
         )
-    with _quiet():
-        return [(dict(row), f"{where}/{name}:{n}") for n, row in enumerate(opened.splits[name], 1)]
+    with _quiet(), _faults_told(where):
+        rows = opened.splits[name].with_format(None)
+        return [(dict(row), f"{where}/{name}:{n}") for n, row in enumerate(rows, 1)]
 
 
 def hub_origin(task: TaskSpec) -> dict[str, str]:
@@ -128,12 +129,16 @@ def _quiet() -> Iterator[None]:
     """Keep the library's bars and advice off the terminal."""
     datasets = _library()
     level, bars = datasets.logging.get_verbosity(), not datasets.are_progress_bars_disabled()
+    hub = logging.getLogger("huggingface_hub")  # it warns of a README without metadata
+    hub_level = hub.level
+    hub.setLevel(logging.CRITICAL)
     datasets.logging.set_verbosity(logging.CRITICAL)  # what went wrong is raised, and told once
     datasets.disable_progress_bars()
     try:
         yield
     finally:
         datasets.logging.set_verbosity(level)
+        hub.setLevel(hub_level)
         if bars:
             datasets.enable_progress_bars()
 
@@ -156,19 +161,26 @@ def _local(source: Source) -> Opened:
             f"{folder}: expected a dataset with splits, found one that was saved without. Save a "
             "DatasetDict with train and test."
         )
-    failures = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
+    with _quiet(), _faults_told(str(folder)):
+        if (folder / SAVED).is_file():
+            require_readable(saved_files(folder))
+            return Opened(dict(datasets.load_from_disk(str(folder))), None)
+        builder = _local_builder(datasets, folder, source.subset)
+        named = [name for files in (builder.config.data_files or {}).values() for name in files]
+        require_readable(require_files_within(folder, named))
+        return Opened(_prepared(builder), None)
+
+
+@contextlib.contextmanager
+def _faults_told(where: str) -> Iterator[None]:
+    """Tell on one line what the library makes of files of others, of which it checks little."""
+    exceptions = _library().exceptions
+    malformed = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
     try:
-        with _quiet():
-            if (folder / SAVED).is_file():
-                require_readable(saved_files(folder))
-                return Opened(dict(datasets.load_from_disk(str(folder))), None)
-            builder = _local_builder(datasets, folder, source.subset)
-            named = [name for files in (builder.config.data_files or {}).values() for name in files]
-            require_readable(require_files_within(folder, named))
-            return Opened(_prepared(builder), None)
-    except failures as error:
+        yield
+    except (*malformed, ImportError, exceptions.DatasetsError) as error:
         raise InputError(
-            f"{folder}: expected a dataset (parquet files of each split, or a folder that "
+            f"{where}: expected a dataset (parquet files of each split, or a folder that "
             f"save_to_disk wrote), found: {_reason(error)}. Mend task.path, or copy it again."
         ) from error
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY_BYTES = 4 << 30
-MAX_ROWS = 10_000_000  # of a dataset
-MAX_BYTES = 4 << 30  # of a dataset, unpacked
 BATCH_ROWS = 1_024
 
 
@@ -49,7 +47,7 @@ def _reply(request: Message) -> Message:
             for batch in _batches(path):
                 batch.validate(full=True)
                 rows, size = rows + batch.num_rows, size + batch.nbytes
-                if rows > MAX_ROWS or size > MAX_BYTES:
+                if rows > request["rows"] or size > request["bytes"]:
                     return {"bound": "more"}
         except MemoryError:
             return {"bound": "more"}
