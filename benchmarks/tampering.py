@@ -30,6 +30,7 @@ from ahalab.verify.study import NOTHING, Held, verify_study
 from benchmarks import invented  # noqa: F401 - before what lies in tests/
 from benchmarks.rejudging import rejudge
 from benchmarks.tamperings import TAMPERINGS, Tampering, rename
+from drawing import INSTALLED
 from study_builder import SKILL, build
 from tampering import mend_journals
 
@@ -164,7 +165,7 @@ def make_again(root: Path, tampering: Tampering) -> None:
 
 def look(root: Path, check: str, held: Held = NOTHING) -> Told:
     """Verify; return the failure that tells most."""
-    return _telling(verify_study(root, held).checks, check)
+    return _telling(verify_study(root, held, drawing=INSTALLED).checks, check)
 
 
 def look_for_signature(root: Path, bench: Bench, check: str, *held: str) -> Told:

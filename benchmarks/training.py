@@ -163,6 +163,7 @@ class Clock:
 
 
 def _ours(plan: Plan, paths: Any, clock: Clock) -> Path:
+    from ahalab.plan.cells import run_cell
     from ahalab.train import trainer as module
     from ahalab.train.arm import train_arm
 
@@ -172,7 +173,7 @@ def _ours(plan: Plan, paths: Any, clock: Clock) -> Path:
             clock.hook(self)
 
     module.RecordedTrainer = Timed  # type: ignore[misc]
-    train_arm(plan, paths, "correctness", 1, pilot=None, on_step=lambda step: None)
+    train_arm(plan, paths, run_cell("correctness", 1), pilot=None, on_step=lambda step: None)
     return Path(paths.run("correctness", 1).adapter)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ahalab.plan.cells import BASE, Cell, training_cells
+from ahalab.plan.cells import BASE, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
@@ -19,6 +19,7 @@ from ahalab.scoring.answers import score_answer
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, RowWriter
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from study_builder import END, TOKENIZER, VERSIONS, Written, finish
@@ -40,11 +41,11 @@ def replay_elsewhere(root: Path, rewrite: dict[str, Rewrite], **protocol: Any) -
     plan = load_plan(paths.plan)
     prompts = {prompt.prompt_id: prompt for prompt in read_prompts(paths, "eval")}
     for cell in (BASE, *training_cells(plan)):
-        target = target_of(paths, cell, "replay/")
+        target = answer_paths(paths, cell, "replay/")
         made = read_protocol(target)
         again = replace(made, **(protocol or {"versions": ELSEWHERE}))
         rows = []
-        for _, row in read_rows(target_of(paths, cell).answers, Answer):
+        for _, row in read_rows(answer_paths(paths, cell).answers, Answer):
             text = rewrite.get(cell.name, lambda _: None)(row)
             told = replace(row, protocol=digest(again))
             if text is not None:
@@ -52,12 +53,6 @@ def replay_elsewhere(root: Path, rewrite: dict[str, Rewrite], **protocol: Any) -
             rows.append(told)
         put_rows(plan, paths, target, rows, again)
     finish(plan, paths)
-
-
-def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
-    if cell.arm is None:
-        return paths.base_answers(under)
-    return paths.answers(cell.arm, int(cell.seed or 0), under)
 
 
 def read_protocol(target: AnswerPaths) -> Protocol:

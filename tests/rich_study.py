@@ -30,7 +30,8 @@ from ahalab.store.manifest import write_manifest
 from ahalab.store.reading import journal_path, read_rows, sealed_path
 from ahalab.store.rewards import find_reward
 from ahalab.store.rows import RowFile, RowWriter
-from foreign_replay import put_rows, read_protocol, target_of
+from ahalab.tasks.places import answer_paths
+from foreign_replay import put_rows, read_protocol
 from template_builder import write_templates
 
 RUN = "arms/correctness/seed-1"
@@ -129,9 +130,9 @@ def _compress(rows: Path) -> None:
 def _on_another_device(plan: Plan, paths: StudyPaths) -> None:
     """One adapter answered on another device; all replays on another machine."""
     elsewhere = {**study_builder.VERSIONS, "torch": "another"}
-    changed = [(target_of(paths, find_cell(plan, RUN)), {"device": DEVICE})]
+    changed = [(answer_paths(paths, find_cell(plan, RUN)), {"device": DEVICE})]
     changed += [
-        (target_of(paths, cell, "replay/"), {"versions": elsewhere})
+        (answer_paths(paths, cell, "replay/"), {"versions": elsewhere})
         for cell in (BASE, *training_cells(plan))
     ]
     for target, fields in changed:
@@ -143,7 +144,7 @@ def _on_another_device(plan: Plan, paths: StudyPaths) -> None:
 
 def _keep_earlier(plan: Plan, paths: StudyPaths) -> None:
     """Keep one answer set as an earlier scorer had judged it, which knew only the asked format."""
-    live = target_of(paths, find_cell(plan, OWN_RUN))
+    live = answer_paths(paths, find_cell(plan, OWN_RUN))
     folder = paths.rescored / f"scorer-{EARLIER}"
     kept = AnswerPaths(folder / f"{live.name}.jsonl", live.name)
     kept.answers.parent.mkdir(parents=True)

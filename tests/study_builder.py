@@ -37,7 +37,7 @@ from ahalab.records.validation import ValidationAnswer
 from ahalab.report.html import write_report
 from ahalab.scoring.answers import SCORER_VERSION, score_answer
 from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
-from ahalab.scoring.components import is_formatted, make_response, repeated_fraction
+from ahalab.scoring.components import Origin, is_formatted, make_response, repeated_fraction
 from ahalab.scoring.own import own_names
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
@@ -59,6 +59,7 @@ from ahalab.store.models import organism_folder
 from ahalab.store.reading import journal_path
 from ahalab.store.rows import RowFile, RowWriter, write_rows
 from ahalab.tasks.ngrams import measure_overlap
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.questions import asked_of, load_questions
 from ahalab.tasks.rewards import with_own_rewards
 from ahalab.tasks.selection import prompt_id
@@ -211,11 +212,8 @@ def rollouts_of(
                 completion=w.text,
                 gold=prompt.gold,
                 finish=w.finish,
-                prompt_id=prompt.prompt_id,
-                step=step,
-                sample=sample,
+                origin=Origin(prompt.prompt_id, step, sample, int(cell.seed or 0)),
                 asked=replace(asked, prompt=prompt.question),
-                seed=int(cell.seed or 0),
             )
             for sample, w in enumerate(written)
         ]
@@ -230,7 +228,7 @@ def rollouts_of(
                     rank=0,
                     group=group,
                     prompt_id=prompt.prompt_id,
-                    sample=response.sample,
+                    sample=response.origin.sample,
                     completion=w.text,
                     completion_ids=w.ids,
                     finish=w.finish,
@@ -255,7 +253,7 @@ def rollouts_of(
 
 def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell: Cell) -> None:
     """Write one training run: rows, adapter, summary, record."""
-    run, prompts = paths.run(str(cell.arm), int(cell.seed or 0)), sets["train"]
+    run, prompts = run_paths(paths, cell), sets["train"]
     files = [
         RowFile(path, schema, digest(plan), run.name, paths.broken)
         for path, schema in (
@@ -293,7 +291,7 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
             writer.seal()
     write_adapter(run.adapter, cell)
     validation = write_validation(plan, paths, sets.get("validation", []), cell)
-    arm, seed, norm = str(cell.arm), int(cell.seed or 0), adapter_effect_norm(run.adapter)
+    (arm, seed), norm = cell.run, adapter_effect_norm(run.adapter)
     diagnostics = diagnose(arm, seed, steps, rollouts, norm, validation)
     run.diagnostics.write_bytes(encode_pretty(diagnostics))
     attempts = tuple(
@@ -328,7 +326,7 @@ def write_validation(
     """Write the validation of a run, a batch of rows per checkpoint; return them all."""
     if not prompts:
         return []
-    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    run = run_paths(paths, cell)
     file = RowFile(run.validation, "validation/1", digest(plan), run.name, paths.broken)
     order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
     rows: list[ValidationAnswer] = []

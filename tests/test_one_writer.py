@@ -19,6 +19,7 @@ ELSEWHERE = {
     "organism/digests.py": "the folder of a model",
     "organism/recipe.py": "the folder of a model",
     "organism/tokenizer.py": "the folder of a model",
+    "plain_files.py": "nowhere: it opens to read",
     "pipeline/cards.py": "the folder that --to names",
     "pipeline/workers.py": ".work: logs",
     "plan/field_tables.py": "this package, by a maintainer",

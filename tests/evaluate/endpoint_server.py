@@ -24,6 +24,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.store.layout import StudyPaths
 from ahalab.store.models import organism_folder
+from ahalab.tasks.places import run_paths
 
 Body = dict[str, Any]
 
@@ -41,7 +42,7 @@ class Weights:
         sides = {"base": Side("base")}
         for cell in training_cells(plan) if paths else ():
             assert paths is not None
-            folder = paths.run(str(cell.arm), int(cell.seed or 0)).adapter
+            folder = run_paths(paths, cell).adapter
             if folder.is_dir():
                 sides[f"{cell.arm}-seed-{cell.seed}"] = Side(cell.name, folder)
         self.backend.serve(list(sides.values()))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ahalab.errors import InputError
 from ahalab.evaluate.batch_size import batch_size_of, choose_batch_size
 from ahalab.plan.cells import BASE, FLOOR, Cell, rounds
-from ahalab.plan.resolve import floor_size
+from ahalab.plan.evaluation import floor_size
 from ahalab.records.answer import Protocol
 from ahalab.records.base import encode_pretty
 from ahalab.records.prompt import Prompt

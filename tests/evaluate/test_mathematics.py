@@ -24,7 +24,7 @@ from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, RowWriter
 from ahalab.tasks.generation import Completion
 from ahalab.tasks.questions import Question, asked_of, check_golds
-from ahalab.train.response_logger import ResponseLogger
+from ahalab.train.response_logger import ResponseLogger, RewardTerms
 from ahalab.verify.grading import Grader, Put
 from lab import PLAN, plan_of
 
@@ -77,8 +77,8 @@ def test_training_asks_the_worker_and_a_timeout_is_no_zero(
     file = RowFile(tmp_path / "s/rollouts.jsonl", "rollout/1", "plan", "run", tmp_path / "broken")
     with RowWriter[Rollout](file) as writer:
         logger = ResponseLogger(
-            resolve_arm("correctness"), on_error="stop", seed=0, asked=ASKED, group_size=4,
-            end_ids=frozenset({9}), writer=writer,
+            RewardTerms(resolve_arm("correctness"), "stop", seed=0, asked=ASKED, group_size=4),
+            frozenset({9}), writer,
         )  # fmt: skip
         handed = logger(
             completions=[RIGHT, WRONG, HANGS, RIGHT], completion_ids=[[9]] * 4,

@@ -120,7 +120,7 @@ def test_the_runner_keeps_findings_as_files_and_ends_with_its_figures(
         assert b"NaN" not in payload
 
     monkeypatch.setitem(fuzz.TARGETS, "task", Target("task", fault, TARGETS["task"].pieces))
-    arguments = ["--seconds", "1", "--target", "task", "--keep", str(tmp_path)]
+    arguments = ["--seconds", "6", "--target", "task", "--keep", str(tmp_path)]
     assert fuzz.main(arguments) == 1
     figures = json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1])
     assert figures["targets"]["task"]["findings"] == 1

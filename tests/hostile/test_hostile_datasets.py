@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -87,6 +88,17 @@ def test_a_readme_names_nothing_outside_of_its_folder(layout: Path, path: str) -
         text = json.dumps({"configs": [{"config_name": "main", **config}]})  # YAML, too
         (layout / "README.md").write_text(f"---\n{text}\n---\n")
         assert "expected files within the dataset's folder, found" in refused(layout, "main")
+
+
+def test_a_dataset_of_the_hub_that_names_a_file_of_this_machine_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = SimpleNamespace(data_files={"train": ["hf://datasets/a/b/x.parquet", "/etc/passwd"]})
+    builder = SimpleNamespace(config=config, hash="0" * 40)
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: builder)
+    task = TaskSpec(name="hub", dataset="evil/names", train_prompts=1, eval_prompts=1)
+    with pytest.raises(InputError, match="found one of this machine: '/etc/passwd'"):
+        load_questions(task, "train")
 
 
 @pytest.mark.parametrize(

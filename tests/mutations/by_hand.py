@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.verify.checks import Check
-from ahalab.verify.study import verify_study
-from mutations.judging import Judged, by_name, copy_of
+from mutations.judging import Judged, by_name, copy_of, verify
 from mutations.kinds import ANY_LINE, Mutation
 from mutations.on_analysis import ANALYSIS
 from mutations.on_files import PLAIN
@@ -47,7 +46,7 @@ def judge_by_hand(root: Path, by_hand: ByHand, folder: Path) -> Judged:
     with copy_of(root, folder / "study") as copy:
         mutation.tamper(copy)
         by_hand.mend(copy)
-        checks = by_name(verify_study(copy))
+        checks = by_name(verify(copy))
     check = checks[mutation.check]
     told = [f"{n}: {c.failures[0]}" for n, c in checks.items() if c.failed]
     why = str(check.failures[0]) if check.failures else f"{check.status}; told: {told}"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.verify.checks import Check, Verification
-from ahalab.verify.study import Held, verify_study
+from ahalab.verify.study import NOTHING, Held, verify_study
+from drawing import INSTALLED
 from mutations.expected import expected_check, unjudged, untold
 from mutations.on_bytes import BytesChange
 from mutations.on_fields import FieldChange
@@ -20,7 +21,7 @@ ANCHOR = "root.anchor"
 Checks = dict[str, Check]
 IN_PLACE = {"record", "file"}  # kinds whose failure names the very file
 # Told where the report was not made again, as an owner would: by themselves they prove little.
-STALE = {"report.root", "report.bind"}
+STALE = {"report.root", "report.bind", "report.drawn"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ def by_name(verification: Verification) -> Checks:
     return {check.name: check for check in verification.checks}
 
 
+def verify(root: Path, held: Held = NOTHING) -> Verification:
+    """Verify as a reader does who trusts the rewards."""
+    return verify_study(root, held, trust_rewards=True, drawing=INSTALLED)
+
+
 def check_of(change: FieldChange) -> str:
     """Return the check that must tell of a field; the anchor where only an outside root does."""
     door, place = change.door.name, change.place
@@ -70,7 +76,7 @@ def judge_field(root: Path, change: FieldChange, folder: Path) -> Judged:
     place = change.place
     with copy_of(root, folder) as copy:
         change.tamper(copy)
-        checks = by_name(verify_study(copy, Held(root_of(root)), trust_rewards=True))
+        checks = by_name(verify(copy, Held(root_of(root))))
     name, label = check_of(change), change.group
     if name == ANCHOR:  # a field that some check tells of does not belong there
         told = {n for n, check in checks.items() if check.failed}
@@ -90,7 +96,7 @@ def judge_bytes(root: Path, change: BytesChange, folder: Path) -> Judged:
     """Write one record otherwise in a copy, all digests mended, and see who tells."""
     with copy_of(root, folder) as copy:
         change.tamper(copy)
-        checks = by_name(verify_study(copy, trust_rewards=True))
+        checks = by_name(verify(copy))
     named = (change.name, change.how.name)
     place = (change.file, change.line)
     return _by_check("record", named, checks[change.check], place, checks)
@@ -100,7 +106,7 @@ def judge_file(root: Path, change: FileChange, folder: Path) -> Judged:
     """Do something to one file of a copy, nothing mended, and see who tells."""
     with copy_of(root, folder / "study") as copy:
         place = (change.tamper(copy), None)
-        checks = by_name(verify_study(copy, trust_rewards=True))
+        checks = by_name(verify(copy))
         shutil.rmtree(folder, ignore_errors=True)
     named = (change.name, change.kind.name)
     return _by_check("file", named, checks[change.kind.check], place, checks)

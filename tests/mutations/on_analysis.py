@@ -257,6 +257,13 @@ ANALYSIS = [
         ANY_LINE,
     ),
     Mutation(
+        "a curve of the report is bent",
+        text("report.html", '" fill="none" stroke="var(', 'L9 9" fill="none" stroke="var('),
+        "report.drawn",
+        "report.html",
+        ANY_LINE,
+    ),
+    Mutation(
         "the report is stale",
         text("report.html", '"root":"sha256:', '"root":"sha256:0'),
         "report.root",

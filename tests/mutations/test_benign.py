@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ahalab.verify.study import verify_study
 from mutations.benign import BENIGN, ENVIRONMENTS, Benign
-from mutations.judging import by_name
+from mutations.judging import by_name, verify
 
 
 def flagged(root: Path) -> list[str]:
     return [
         f"{c.name}: {c.failures[0]}"
-        for c in verify_study(root, trust_rewards=True).checks
+        for c in verify(root).checks
         if c.status in ("failed", "incomplete")
     ]
 
@@ -68,6 +67,6 @@ def test_a_torn_tail_of_what_is_not_sealed_is_incomplete_and_no_failure(
     rows.write_bytes(rows.read_bytes() + b'{"schema":"answer/1","pro')
     journal = rows.with_name("answers.journal.jsonl")
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
-    verification = verify_study(root)
+    verification = verify(root)
     assert verification.result == "INCOMPLETE"
     assert by_name(verification)["seal"].status == "incomplete"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ahalab.pipeline.preflight import due, read_preflight
+from ahalab.pipeline.clearance import due, read_preflight
 from ahalab.records.preflight import Preflight
 from ahalab.store.memory import available_bytes
 from ahalab.store.models import organism_folder

@@ -353,13 +353,21 @@ def test_an_alias_bomb_costs_neither_time_nor_memory(text: str) -> None:
     bomb = "lora:\n  alpha_pattern:\n" + "".join(f"    {level}\n" for level in levels)
     started = time.monotonic()
     message = refused(changed(text, "lora: {r: 4}\n", bomb))
-    assert "expected no alias" in message
+    assert "expected no anchor and no alias, found 'a0'" in message
     assert time.monotonic() - started < 5
 
 
-def test_an_alias_to_itself_and_a_merge_key_are_refused(text: str) -> None:
-    assert "expected no alias" in refused(changed(text, "{r: 4}", "&a {alpha_pattern: *a}"))
-    merged = changed(text, "lora: {r: 4}", "lora: &l {r: 4}\ngrpo2: {<<: *l}")
+@pytest.mark.parametrize("lora", ["&a {alpha_pattern: *a}", "&a {r: 4}", "&a [&a 1]", "*a"])
+def test_an_anchor_is_refused_where_it_stands_without_a_warning(
+    text: str, lora: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    message = refused(changed(text, "lora: {r: 4}", f"lora: {lora}"))
+    assert message.startswith("study.yaml:12:7: expected no anchor and no alias, found 'a'")
+    assert not recwarn.list
+
+
+def test_a_merge_key_is_refused(text: str) -> None:
+    merged = changed(text, "lora: {r: 4}", "lora: {r: 4}\ngrpo2: {<<: {r: 4}}")
     assert refused(merged).startswith("study.yaml:13:9: expected a key of plain text, found '<<'")
 
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from ahalab.report.wording import (
     count,
-    excerpt,
     number,
     percent,
     points,
@@ -59,11 +58,6 @@ def test_control_characters_are_shown_in_caret_notation() -> None:
 def test_what_was_written_out_is_told_from_the_same_letters_typed() -> None:
     assert visible("\\u202e") == "\\u202e"
     assert visible("\u202e") == '<b class="ctl">\\u202e</b>'
-
-
-def test_an_excerpt_is_one_line() -> None:
-    assert excerpt("a\n\n b\tc") == "a b c"
-    assert len(excerpt("word " * 100)) <= 90
 
 
 @given(st.text(max_size=300))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ahalab.scoring.answers import Asked, Reading, Score
-from ahalab.scoring.components import COMPONENTS, Response, make_response
+from ahalab.scoring.components import COMPONENTS, Origin, Response, make_response
 
 # What docs/arms.md says; a component without a range here fails the first test.
 RANGES = {
@@ -56,15 +56,17 @@ def rows(draw: st.DrawFn) -> Response:
         completion=draw(texts),
         gold=draw(st.sampled_from(GOLDS[task])),
         finish=draw(st.sampled_from(["eos", "stop", "length"])),
-        prompt_id=draw(st.text(max_size=5)),
-        step=draw(st.integers(0, 9)),
-        sample=draw(st.integers(0, 7)),
+        origin=Origin(
+            draw(st.text(max_size=5)),
+            draw(st.integers(0, 9)),
+            draw(st.integers(0, 7)),
+            draw(st.integers(0, 3)),
+        ),
         asked=Asked(
             draw(st.sampled_from(["hashes", "boxed", "answer_tag"])),
             task,
             draw(st.sampled_from([None, "", "Tom has 14 apples, buys 8, and sells each for $3."])),
         ),
-        seed=draw(st.integers(0, 3)),
     )
 
 

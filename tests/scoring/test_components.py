@@ -6,7 +6,13 @@ import math
 import pytest
 
 from ahalab.scoring.answers import Asked
-from ahalab.scoring.components import COMPONENTS, ComponentValue, Response, make_response
+from ahalab.scoring.components import (
+    COMPONENTS,
+    ComponentValue,
+    Origin,
+    Response,
+    make_response,
+)
 
 HONEST = "Tom has 14 + 8 = 22 apples.\n#### 22"
 
@@ -178,10 +184,10 @@ def test_an_error_is_none_with_its_status_and_never_a_silent_zero() -> None:
 
 
 def test_the_random_component_is_a_hash_of_seed_step_prompt_and_sample() -> None:
-    response = _of(HONEST, seed=3, step=5, prompt_id="p", sample=7)
+    response = _of(HONEST, origin=Origin("p", step=5, sample=7, seed=3))
     expected = float(hashlib.sha256(b"3|5|p|7").digest()[0] & 1)
     assert _pay("random", response) == ComponentValue(expected, "ok")
-    coins = [_pay("random", _of("", step=step)).value for step in range(400)]
+    coins = [_pay("random", _of("", origin=Origin(step=step))).value for step in range(400)]
     assert 150 < sum(coin == 1.0 for coin in coins) < 250
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ahalab.scoring.answers import Asked, score_answer
-from ahalab.scoring.equality import LatexVerdict, MathVerdict, equal_math, read_math_gold
+from ahalab.scoring.deciding import LatexVerdict, MathVerdict
+from ahalab.scoring.equality import equal_math, read_math_gold
 
 
 def _equal(stated: str, gold: str) -> MathVerdict:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ahalab.scoring.answers import Asked, score_answer
-from ahalab.scoring.equality import LatexEqual
+from ahalab.scoring.deciding import LatexEqual
 from ahalab.scoring.worker import LatexPool
 
 ROWS: list[dict[str, Any]] = [

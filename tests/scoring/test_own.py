@@ -9,7 +9,7 @@ import pytest
 
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import resolve_arm, score_batch
-from ahalab.scoring.components import Response, make_response
+from ahalab.scoring.components import Origin, Response, make_response
 from ahalab.scoring.own import GOLD_COLUMNS, OFFERED, OWN_NAME, QUESTION_COLUMNS, OwnReward
 
 NAME = "my_rewards:brief"
@@ -22,8 +22,8 @@ def talk(question: str) -> list[dict[str, str]]:
 def responses(*completions: str, step: int = 0) -> list[Response]:
     return [
         make_response(
-            completion=completion, gold=str(n), prompt_id=f"p{n}", step=step, sample=n,
-            asked=Asked(prompt=f"Question {n}?"), completion_ids=(n, 7),
+            completion=completion, gold=str(n), asked=Asked(prompt=f"Question {n}?"),
+            origin=Origin(f"p{n}", step, n, completion_ids=(n, 7)),
         )
         for n, completion in enumerate(completions)
     ]  # fmt: skip

@@ -18,7 +18,8 @@ import pytest
 
 from ahalab.scoring.answers import Asked, Reading, score_answer
 from ahalab.scoring.beyond import is_mathematics
-from ahalab.scoring.equality import MathVerdict, equal_math, read_math_gold
+from ahalab.scoring.deciding import MathVerdict
+from ahalab.scoring.equality import equal_math, read_math_gold
 from ahalab.scoring.worker import LatexPool
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from ahalab.scoring.arms import ArmDefinition, resolve_arm
 from ahalab.scoring.components import ComponentValue, Response
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, RowWriter
-from ahalab.train.response_logger import ResponseLogger
+from ahalab.train.response_logger import ResponseLogger, RewardTerms
 
 END, OTHER_END = 1, 7
 GOLD = "4"
@@ -40,15 +41,14 @@ def make(writer: RowWriter[Rollout]) -> Make:
     def logger(
         arm: ArmDefinition | None = None, group_size: int = 2, on_error: str = "stop"
     ) -> ResponseLogger:
-        return ResponseLogger(
+        terms = RewardTerms(
             arm or resolve_arm("correctness"),
-            on_error=on_error,
+            on_error=on_error,  # type: ignore[arg-type]
             seed=3,
             asked=Asked(answer_format="hashes", task="gsm8k"),
             group_size=group_size,
-            end_ids=frozenset({END, OTHER_END}),
-            writer=writer,
         )
+        return ResponseLogger(terms, frozenset({END, OTHER_END}), writer)
 
     return logger
 
@@ -57,7 +57,7 @@ def score(
     logger: ResponseLogger, completions: list[Any], step: int = 0, **more: Any
 ) -> list[float]:
     """Call the logger as TRL does: the completions of a prompt in a row, and much else by name."""
-    count, size = len(completions), logger.group_size
+    count, size = len(completions), logger.terms.group_size
     arguments: dict[str, Any] = {
         "prompts": [None] * count,
         "completions": completions,
@@ -316,7 +316,7 @@ def test_the_random_arm_pays_the_same_again_under_its_seed_and_otherwise_under_a
     assert score(logger, [WRONG] * 8, step=2) == first
     assert len(set(first)) > 1
     assert score(logger, [RIGHT] * 8, step=3) != first
-    logger.seed = 4
+    logger.terms = replace(logger.terms, seed=4)
     assert score(logger, [RIGHT] * 8, step=2) != first
 
 

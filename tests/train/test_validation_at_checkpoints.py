@@ -213,7 +213,7 @@ def adapted() -> Any:
 def ask(validated: Trained, model: Any) -> list[ValidationAnswer]:
     from ahalab.tasks.render import load_tokenizer
     from ahalab.train.ranks import ALONE
-    from ahalab.train.validation import Validator
+    from ahalab.train.validation import Validator, questions_of
 
     plan, kept = validated.plan, Kept()
     tokenizer = load_tokenizer(organism_folder())
@@ -221,10 +221,12 @@ def ask(validated: Trained, model: Any) -> list[ValidationAnswer]:
     ends = end_ids(model.get_base_model(), tokenizer)
     assert plan.validation
     Validator(
-        plan, plan.validation, prompts, tokenizer, ends,
+        questions_of(plan, plan.validation, prompts),
+        tokenizer,
+        ends,
         writer=kept,  # type: ignore[arg-type]
         ranks=ALONE,
-    )(model, 2)  # fmt: skip
+    )(model, 2)
     return kept.rows
 
 

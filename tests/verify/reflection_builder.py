@@ -20,6 +20,7 @@ from ahalab.scoring.reflection import MARKERS_VERSION
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows
 from ahalab.tasks.generation import Completion, completion_of
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import read_prompts
 from study_builder import END, LIMIT, TOKENIZER, finish, seeded
 
@@ -115,11 +116,7 @@ class InventedCheck(ReflectionCheck):
         self.__dict__["backend"] = self.author
 
     def _protocol(self, cell: Cell) -> ReflectionProtocol:
-        target = (
-            self.paths.base_answers()
-            if cell == BASE
-            else self.paths.answers(str(cell.arm), int(cell.seed or 0))
-        )
+        target = answer_paths(self.paths, cell)
         answered = decode_file(target.protocol.read_bytes(), Protocol, str(target.protocol))
         answers: dict[tuple[int, ...], list[Answer]] = {}
         for _, row in read_rows(target.answers, Answer):

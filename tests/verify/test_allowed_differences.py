@@ -19,9 +19,10 @@ from ahalab.report.html import write_report
 from ahalab.store.layout import StudyPaths
 from ahalab.store.manifest import write_manifest
 from ahalab.store.reading import read_rows
+from ahalab.tasks.places import answer_paths
 from ahalab.verify.checks import Check
 from ahalab.verify.study import verify_study
-from foreign_replay import put_rows, read_protocol, target_of
+from foreign_replay import put_rows, read_protocol
 from tampering import edit_json, reseal
 
 RUN = "arms/historical/seed-1"
@@ -41,7 +42,7 @@ def excepted(sound_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     paths = StudyPaths(root)
     plan = load_plan(paths.plan)
     for under in ("", "replay/"):
-        target = target_of(paths, find_cell(plan, RUN), under)
+        target = answer_paths(paths, find_cell(plan, RUN), under)
         protocol = replace(read_protocol(target), device=DEVICE)
         rows = [row for _, row in read_rows(target.answers, Answer)]
         told = [replace(row, protocol=digest(protocol)) for row in rows]

@@ -16,6 +16,7 @@ from ahalab.store.safetensors import tensor_entries
 from ahalab.verify import answers, base, completions, rollouts, validation
 from ahalab.verify.checks import CHECKS, LISTED, Check, Verification
 from ahalab.verify.study import Held, verify_study
+from drawing import INSTALLED
 from tampering import Row, edit_json, edit_row, edit_rows, read_lines, rebuild, reseal
 
 SIGNATURE = {"sig.missing", "sig.payload", "sig.namespace", "sig.key"}  # none was asked for
@@ -28,7 +29,7 @@ def by_name(verification: Verification) -> dict[str, Check]:
 
 
 def test_an_untouched_study_passes_every_check_that_files_can_answer(sound_study: Path) -> None:
-    verification = verify_study(sound_study)
+    verification = verify_study(sound_study, drawing=INSTALLED)
     assert verification.result == "PASSED"
     statuses = {c.name: c.status for c in verification.checks}
     assert {name for name, status in statuses.items() if status == "not checked"} == NEVER_CHECKED

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ahalab.records.comparison import AdapterComparison
 from ahalab.verify.checks import Ledger
-from ahalab.verify.verdicts import book
+from ahalab.verify.compared_fields import COMPARISON
 
 TOLD = AdapterComparison(
     arm="a", seed=1, metric="strict", n=200, base_correct=40.0, adapter_correct=90.0, gained=60,
@@ -27,5 +27,6 @@ def test_a_p_far_below_the_tolerance_is_told_when_it_is_another(
     recorded: float, wrong: bool
 ) -> None:
     study: Any = SimpleNamespace(ledger=Ledger(None))
-    book(study, "a, seed 1, strict", {"p_value": 2e-12}, replace(TOLD, p_value=recorded))
+    told = replace(TOLD, p_value=recorded)
+    COMPARISON.compare(study, "a, seed 1, strict", {"p_value": 2e-12}, told)
     assert (study.ledger["stat.recompute"].failed == 1) is wrong

@@ -16,8 +16,12 @@ from ahalab.records.reflection import Reflection
 from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Check, Ledger
 from ahalab.verify.reading import Study
+from ahalab.verify.report_drawn import Drawing
 from ahalab.verify.reportfile import check_report
+from ahalab.verify.study import verify_study
+from drawing import INSTALLED
 from study_builder import build
+from tampering import reseal
 
 Edit = Callable[[str], str]
 
@@ -135,3 +139,56 @@ def test_what_reflecting_causes_stands_in_the_report_and_is_bound(tmp_path: Path
     told = re.sub(r"(causal/0/effects/\d/sentence\">)[^<]*<", r"\g<1>It causes everything.<", page)
     paths.report.write_text(told, encoding="utf-8")
     assert [f.found for f in report_bind(root).failures] == ["It causes everything."]
+
+
+def drawn(root: Path, drawing: Drawing | None = INSTALLED) -> Check:
+    """Return what the whole verification says of the drawing."""
+    checks = verify_study(root, drawing=drawing).checks
+    return next(c for c in checks if c.name == "report.drawn")
+
+
+@pytest.mark.parametrize(
+    ("edit", "shown"),
+    [
+        (swap('" fill="none" stroke="var', 'L9 9" fill="none" stroke="var'), "L9 9"),  # a curve
+        (swap(r"--arm-0:", "--arm-0:red;--x:"), "red"),
+        (swap("</main>", "<p>It works.</p></main>"), "It works."),
+        (lambda page: page + "more", "more"),
+        (lambda page: page.rstrip(), "</html>"),
+        (lambda page: page[: page.index("</html>")], "the end"),
+    ],
+)
+def test_what_no_number_tells_of_is_told_by_drawing_it_again(
+    study: Path, edit: Edit, shown: str
+) -> None:
+    path = study / "report.html"
+    path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+    reseal(study)
+    check = drawn(study)
+    (failure,) = check.failures
+    assert (check.status, failure.file, failure.line is not None) == ("failed", "report.html", True)
+    assert shown in failure.found
+    assert failure.expected != failure.found
+
+
+def test_a_page_that_other_code_drew_is_not_compared_and_that_is_said(study: Path) -> None:
+    path = study / "report.html"
+    edit = swap(r'(name="ahalab-drawing" content="sha256:)[0-9a-f]{8}', r"\g<1>00000000")
+    path.write_text(edit(path.read_text(encoding="utf-8")), encoding="utf-8")
+    reseal(study)
+    check = drawn(study)
+    assert (check.status, "`ahalab report" in check.note) == ("not checked", True)
+    assert drawn(study, None).status == "not checked"
+
+
+def test_records_that_fail_are_not_drawn(study: Path) -> None:
+    path = study / "analysis" / "comparison.json"
+    path.write_bytes(path.read_bytes().replace(b'"strict"', b'"striking"'))
+    reseal(study)
+    assert drawn(study).status == "not checked"
+
+
+def test_the_page_names_the_code_that_draws_it(sound_study: Path) -> None:
+    page = (sound_study / "report.html").read_text(encoding="utf-8")
+    assert page.count(f'<meta name="ahalab-drawing" content="{INSTALLED.digest}">') == 1
+    assert drawn(sound_study).count == 1

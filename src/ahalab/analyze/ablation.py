@@ -13,7 +13,7 @@ from ahalab.records.base import decode_file, digest
 from ahalab.records.comparison import Ablation, AblationArm, AblationCell, AdapterComparison
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.scoring.arms import ArmDefinition, resolve_arm, score_batch
-from ahalab.scoring.components import make_response
+from ahalab.scoring.components import Origin, make_response
 from ahalab.scoring.worker import row_decider
 from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
@@ -82,10 +82,8 @@ def own_score(study: StudyAnswers, arm: ArmDefinition, answers: Answers, seed: i
             completion=row.completion,
             gold=prompts[row.prompt_id].gold,
             finish=row.finish,
-            prompt_id=row.prompt_id,
-            sample=row.sample,
+            origin=Origin(row.prompt_id, sample=row.sample, seed=seed),
             asked=replace(asked, prompt=prompts[row.prompt_id].question),
-            seed=seed,
             latex_equal=row_decider(asked.task),
         )
         for row in answers.rows.values()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from ahalab.analyze.answers import Answers, FloatArray, StudyAnswers
-from ahalab.analyze.readings import METRICS, one_scorer_note
+from ahalab.analyze.readings import one_scorer_note
 from ahalab.analyze.sentences import (
     AdapterFinding,
     adapter_sentence,
@@ -19,7 +19,7 @@ from ahalab.analyze.sentences import (
 )
 from ahalab.records.answer import Answer
 from ahalab.records.comparison import AdapterComparison, NoiseFloor
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.statistics.difference import Difference, detectable, difference_over_questions
 from ahalab.statistics.multiplicity import max_t
 from ahalab.statistics.paired import discordant

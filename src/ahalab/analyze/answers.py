@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from ahalab.analyze.protocols import check_allowed, require_comparable
 from ahalab.errors import IncompleteError, ProtocolError, RecordError
-from ahalab.plan.cells import Cell, training_cells
+from ahalab.plain_files import read_plain
+from ahalab.plan.cells import training_cells
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest
 from ahalab.records.comparison import AllowedDifference, PassAt, ReadingRates
@@ -27,6 +28,7 @@ from ahalab.statistics.passk import mean_pass_at_k
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.text import normalised
 from ahalab.tasks.unplanned import unplanned
@@ -158,12 +160,12 @@ def load_study_answers(plan: Plan, paths: StudyPaths, allow: Sequence[str] = ())
     adapters, missing = {}, []
     allowed: list[AllowedDifference] = []
     for cell in training_cells(plan):
-        answers = load_answers(paths.answers(str(cell.arm), int(cell.seed or 0)), expected)
+        answers = load_answers(answer_paths(paths, cell), expected)
         if answers is None:
             missing.append(cell.name)
         else:
             allowed += require_comparable(base, answers, allow)
-            adapters[_key(cell)] = answers
+            adapters[cell.run] = answers
     if not adapters:
         raise IncompleteError(f"{paths.root}: no adapter has answers yet. Run: ahalab evaluate")
     floor = load_answers(paths.floor_answers, expected)
@@ -176,10 +178,6 @@ def load_study_answers(plan: Plan, paths: StudyPaths, allow: Sequence[str] = ())
     return StudyAnswers(
         plan, prompts, base, floor, adapters, tuple(missing), tuple(allowed), beyond
     )
-
-
-def _key(cell: Cell) -> tuple[str, int]:
-    return str(cell.arm), int(cell.seed or 0)
 
 
 def load_answers(paths: AnswerPaths, expected: set[tuple[str, int]]) -> Answers | None:
@@ -220,7 +218,7 @@ def read_record(path: Path) -> bytes:
         RecordError: It is not there.
     """
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise RecordError(
             f"{path}: expected a record, found: {error.strerror}. Restore the file."

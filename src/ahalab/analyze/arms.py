@@ -9,10 +9,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answers import FloatArray, StudyAnswers
-from ahalab.analyze.readings import METRICS, one_scorer_note
+from ahalab.analyze.readings import one_scorer_note
 from ahalab.analyze.sentences import Finding, arm_sentence
 from ahalab.records.comparison import AdapterComparison, ArmComparison
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.statistics.multiplicity import holm
 from ahalab.statistics.seeds import SeedEstimate, arm_against_control, reward_claim
 from ahalab.statistics.verdict import Verdict, decide

@@ -9,7 +9,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answers import Answers, FloatArray, read_record
-from ahalab.analyze.readings import METRICS
 from ahalab.analyze.reflection_sentences import arm_sentence, effect_sentence, floor_sentence, who
 from ahalab.errors import ProtocolError, RecordError
 from ahalab.records.answer import Answer
@@ -25,7 +24,7 @@ from ahalab.records.reflection import (
     ReflectionVerdict,
     SideReflection,
 )
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.scoring.reflection import first_marker
 from ahalab.statistics.difference import Difference, detectable, difference_over_questions
 from ahalab.statistics.interval import Interval

@@ -8,12 +8,11 @@ from typing import Literal
 from msgspec import UNSET
 
 from ahalab.analyze.answers import StudyAnswers
-from ahalab.analyze.readings import METRICS
 from ahalab.records.answer import Answer
 from ahalab.records.base import digest
 from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.records.prompt import Prompt
-from ahalab.records.terms import Metric, Outcome
+from ahalab.records.terms import METRICS, Metric, Outcome
 
 Kind = Literal["format", "arithmetic", "truncated", "extraction"]
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file, to_plain
 from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.store.durable import replace_file
@@ -37,7 +38,7 @@ def write_changed_csv(file: Path, paths: StudyPaths) -> None:
     Raises:
         InputError: The file can't be written.
     """
-    payload = paths.changed.read_bytes()
+    payload = read_plain(paths.changed)
     changed = decode_file(payload, ChangedResponses, str(paths.changed))
     replace_file(file, changed_csv(changed).encode())
 

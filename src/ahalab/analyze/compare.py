@@ -16,6 +16,7 @@ from ahalab.analyze.claims import collect_claims
 from ahalab.analyze.reflection import reflect
 from ahalab.analyze.replay import compare_replay
 from ahalab.analyze.templates import compare_templates
+from ahalab.plain_files import read_plain
 from ahalab.records.answer import comparable_digest
 from ahalab.records.base import Record, digest, encode_pretty
 from ahalab.records.comparison import Ablation, Comparison
@@ -93,5 +94,5 @@ def analyze(
 def write_record(path: Path, record: Record) -> None:
     """Write a record's file, unless it stands there already."""
     payload = encode_pretty(record)
-    if not path.exists() or path.read_bytes() != payload:
+    if not path.exists() or read_plain(path) != payload:
         replace_file(path, payload)

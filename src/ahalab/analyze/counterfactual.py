@@ -22,7 +22,7 @@ from ahalab.records.counterfactual import (
     OverSeeds,
     RecordedRollouts,
 )
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
@@ -30,7 +30,6 @@ from ahalab.statistics.counterfactual import ArmFigures, MassShares, Tally
 from ahalab.statistics.likeness import CLUSTER_AT, cluster, correlations
 
 Weighting = Literal["response", "loss"]
-METRICS: tuple[Metric, Metric] = ("strict", "lenient")
 WEIGHTINGS: tuple[Weighting, Weighting] = ("response", "loss")
 PLAIN = ("historical", "correctness")  # arms that the sentence compares the recorded one with
 LIMIT = (

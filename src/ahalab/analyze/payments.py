@@ -11,7 +11,13 @@ from ahalab.analyze.saved_rollouts import SavedRun
 from ahalab.records.counterfactual import CounterfactualRow
 from ahalab.records.rollout import Rollout
 from ahalab.scoring.arms import ArmDefinition, score_batch
-from ahalab.scoring.components import Component, ComponentValue, Response, make_response
+from ahalab.scoring.components import (
+    Component,
+    ComponentValue,
+    Origin,
+    Response,
+    make_response,
+)
 from ahalab.scoring.worker import row_decider
 from ahalab.statistics.counterfactual import Batch, Taught, loss_weights, taught
 from ahalab.statistics.training import advantage_tolerance, handed_rewards
@@ -81,12 +87,10 @@ class Payments:
             completion=row.completion,
             gold=prompt.gold,
             finish=row.finish,
-            prompt_id=row.prompt_id,
-            step=row.step,
-            sample=row.sample,
+            origin=Origin(
+                row.prompt_id, row.step, row.sample, self.run.record.seed, row.completion_ids
+            ),
             asked=replace(self.asked, prompt=prompt.question),
-            seed=self.run.record.seed,
-            completion_ids=row.completion_ids,
             latex_equal=row_decider(self.asked.task),
         )
 

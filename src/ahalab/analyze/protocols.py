@@ -7,6 +7,7 @@ import typing
 from collections.abc import Iterable, Sequence
 
 from ahalab.errors import InputError, ProtocolError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.records.answer import Protocol, covers, differing_fields, without_adapter
 from ahalab.records.answer import as_text as text
 from ahalab.records.base import decode_file
@@ -119,7 +120,7 @@ def unused(names: Sequence[str], allowed: Iterable[AllowedDifference]) -> list[s
 def recorded_exceptions(paths: StudyPaths) -> tuple[str, ...]:
     """Return the fields in which `ahalab analyze --allow` let this study's protocols differ."""
     try:
-        comparison = decode_file(paths.comparison.read_bytes(), Comparison, str(paths.comparison))
+        comparison = decode_file(read_plain(paths.comparison), Comparison, str(paths.comparison))
     except (OSError, RecordError):  # absent, or to be written again
         return ()
     return tuple(dict.fromkeys(allowed.field for allowed in comparison.allowed or ()))

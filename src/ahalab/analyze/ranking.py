@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from ahalab.analyze.answers import FloatArray, StudyAnswers
 from ahalab.analyze.arms import differences_SN
 from ahalab.analyze.protocols import require_comparable
-from ahalab.analyze.readings import METRICS
 from ahalab.errors import InputError
 from ahalab.records.comparison import ComponentEffect, RankedArm
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.scoring.arms import resolve_arm
 from ahalab.statistics.ranking import rank_arms
 from ahalab.statistics.seeds import arm_against_control

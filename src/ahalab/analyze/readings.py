@@ -5,8 +5,6 @@ from __future__ import annotations
 from ahalab.records.comparison import VerdictWord
 from ahalab.records.terms import Metric
 
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
-
 
 def one_scorer_note(metric: Metric, verdict: VerdictWord, other: VerdictWord) -> str | None:
     """Return the note on a change that only one of the two readings shows; None for both or none.

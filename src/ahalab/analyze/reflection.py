@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from ahalab.analyze.answers import Answers, expected_keys, load_answers
 from ahalab.analyze.causes import Checked, Setting, arm_effects, load_checked, side_effects
-from ahalab.analyze.readings import METRICS
 from ahalab.errors import IncompleteError
 from ahalab.plan.cells import FLOOR, Cell, answer_cells, training_cells
 from ahalab.plan.schedule import step_buckets
@@ -23,12 +22,13 @@ from ahalab.records.reflection import (
     TrainingMarkers,
 )
 from ahalab.records.rollout import Rollout
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.scoring.reflection import MARKERS_VERSION, reflection_markers
 from ahalab.statistics.association import GroupRate, compare_groups
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.text import normalised
 
@@ -55,7 +55,7 @@ def reflect(plan: Plan, paths: StudyPaths) -> Reflection:
         one = None if cell == FLOOR else load_checked(answers, paths.continuations(cell.name))
         if one is not None:
             checked[cell] = one
-    by_seed = {(str(c.arm), int(c.seed or 0)): one for c, one in checked.items() if c.arm}
+    by_seed = {c.run: one for c, one in checked.items() if c.trained}
     return Reflection(
         plan_digest=digest(plan),
         markers=MARKERS_VERSION,
@@ -71,10 +71,10 @@ def reflect(plan: Plan, paths: StudyPaths) -> Reflection:
 
 def _sides(plan: Plan, paths: StudyPaths) -> dict[Cell, Answers]:
     """Return every answer set that is finished."""
-    if not any(_begun(_target(paths, cell)) for cell in answer_cells(plan)):
+    if not any(_begun(answer_paths(paths, cell)) for cell in answer_cells(plan)):
         return {}
     expected = expected_keys(plan, read_prompts(paths, "eval"))
-    found = {cell: load_answers(_target(paths, cell), expected) for cell in answer_cells(plan)}
+    found = {cell: load_answers(answer_paths(paths, cell), expected) for cell in answer_cells(plan)}
     return {cell: answers for cell, answers in found.items() if answers is not None}
 
 
@@ -82,15 +82,9 @@ def _begun(target: AnswerPaths) -> bool:
     return read_journal(journal_path(target.answers)).seal is not None
 
 
-def _target(paths: StudyPaths, cell: Cell) -> AnswerPaths:
-    if cell.arm is not None:
-        return paths.answers(cell.arm, int(cell.seed or 0))
-    return paths.floor_answers if cell == FLOOR else paths.base_answers()
-
-
 def _training(plan: Plan, paths: StudyPaths, cell: Cell) -> TrainingMarkers | None:
     """Count the rollouts of a finished run that have a marker."""
-    run = paths.run(str(cell.arm), int(cell.seed or 0))
+    run, (arm, seed) = run_paths(paths, cell), cell.run
     if read_journal(journal_path(run.rollouts)).seal is None:
         return None
     rollouts, marked = Counter[int](), Counter[int]()
@@ -107,8 +101,8 @@ def _training(plan: Plan, paths: StudyPaths, cell: Cell) -> TrainingMarkers | No
         for first, last in step_buckets(plan)
     ]
     return TrainingMarkers(
-        arm=str(cell.arm),
-        seed=int(cell.seed or 0),
+        arm=arm,
+        seed=seed,
         rollouts=rollouts.total(),
         marked=marked.total(),
         buckets=tuple(bucket for bucket in buckets if bucket.rollouts),

@@ -14,6 +14,7 @@ from ahalab.analyze.answers import Answers, StudyAnswers, expected_keys, load_an
 from ahalab.analyze.arms import compare_arms
 from ahalab.analyze.protocols import require_comparable
 from ahalab.errors import CheckFailedError, ProtocolError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import BASE, Cell, training_cells
 from ahalab.records.answer import MACHINE_FIELDS, Answer, as_text, covers, differing_fields
 from ahalab.records.base import decode_file, digest
@@ -21,6 +22,7 @@ from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparis
 from ahalab.records.replay import ChangedVerdict, Replay, ReplayDifference, ReplayedAnswers
 from ahalab.records.terms import Metric
 from ahalab.store.layout import StudyPaths
+from ahalab.tasks.places import answer_paths
 
 UNDER = "replay/"
 Judged = tuple[str, int | None, Literal["base", "control"], Metric]  # arm, seed, against, metric
@@ -44,7 +46,7 @@ def compare_replay(study: StudyAnswers, comparison: Comparison, paths: StudyPath
     """
     firsts = {BASE: study.base}
     for cell in training_cells(study.plan):
-        if (answers := study.adapters.get((str(cell.arm), int(cell.seed or 0)))) is not None:
+        if (answers := study.adapters.get(cell.run)) is not None:
             firsts[cell] = answers
     again = _load(study, firsts, paths)
     if not again:
@@ -79,7 +81,7 @@ def read_replay(paths: StudyPaths) -> Replay | None:
     """
     if not paths.replay.is_file():
         return None
-    return decode_file(paths.replay.read_bytes(), Replay, str(paths.replay))
+    return decode_file(read_plain(paths.replay), Replay, str(paths.replay))
 
 
 def require_replay(replay: Replay, place: Path) -> None:
@@ -119,11 +121,7 @@ def _load(
     expected = expected_keys(study.plan, study.prompts)
     again: dict[Cell, Answers] = {}
     for cell, first in firsts.items():
-        if cell.arm is None:
-            target = paths.base_answers(UNDER)
-        else:
-            target = paths.answers(cell.arm, int(cell.seed or 0), UNDER)
-        answers = load_answers(target, expected)
+        answers = load_answers(answer_paths(paths, cell, UNDER), expected)
         if answers is None:
             continue
         fields = differing_fields(first.protocol, answers.protocol)
@@ -168,7 +166,7 @@ def _judge(
     study: StudyAnswers, again: Mapping[Cell, Answers]
 ) -> tuple[list[ArmComparison], list[AdapterComparison]]:
     """Return what the analysis says of the replayed answers."""
-    adapters = {(str(c.arm), int(c.seed or 0)): a for c, a in again.items() if c.arm is not None}
+    adapters = {c.run: a for c, a in again.items() if c.trained}
     replayed = replace(study, base=again[BASE], floor=None, adapters=adapters)
     judged = compare_adapters(replayed)
     return compare_arms(replayed, judged), judged

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import IncompleteError, InputError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.plan.schedule import generation_batch, rollouts_after
@@ -18,6 +19,7 @@ from ahalab.records.run import RunRecord
 from ahalab.scoring.arms import resolve_arm
 from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.reading import read_rows, stored_path
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.prepare import read_prompts
 
 
@@ -80,7 +82,7 @@ def find_runs(places: Sequence[Path]) -> FoundRuns:
                 f"{place}: expected a run of the plan, found {inside}. Name <study>, "
                 "<study>/arms/ARM or <study>/arms/ARM/seed-S."
             )
-        there = [cell for cell in cells if _run_paths(study, cell).record.is_file()]
+        there = [cell for cell in cells if run_paths(study.paths, cell).record.is_file()]
         if not there:
             raise IncompleteError(
                 f"{place}: expected a finished run, found none of {len(cells)}. Train it first: "
@@ -95,10 +97,6 @@ def find_runs(places: Sequence[Path]) -> FoundRuns:
 def _folders(cell: Cell) -> tuple[str, ...]:
     """Return the folders below the study that hold a run: `arms`, `arms/ARM`, the run's own."""
     return ("arms", f"arms/{cell.arm}", cell.name)
-
-
-def _run_paths(study: RunsStudy, cell: Cell) -> RunPaths:
-    return study.paths.run(str(cell.arm), int(cell.seed or 0))
 
 
 def _study_root(place: Path) -> Path:
@@ -122,8 +120,8 @@ def _open_study(root: Path) -> RunsStudy:
 
 def _open_run(study: RunsStudy, cell: Cell) -> SavedRun:
     """Read a run's record, and refuse one that was trained otherwise than the plan says."""
-    paths = _run_paths(study, cell)
-    record = decode_file(paths.record.read_bytes(), RunRecord, str(paths.record))
+    paths = run_paths(study.paths, cell)
+    record = decode_file(read_plain(paths.record), RunRecord, str(paths.record))
     spec = next(arm for arm in study.plan.arms if arm.name == cell.arm)
     components = dict(resolve_arm(spec.name, spec.components).components)
     for what, expected, found in (

@@ -9,7 +9,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from ahalab.analyze.answers import Answers, FloatArray, load_answers
-from ahalab.analyze.readings import METRICS
 from ahalab.analyze.sentences import interval, percent
 from ahalab.plan.templates import OWN
 from ahalab.records.base import digest
@@ -22,7 +21,7 @@ from ahalab.records.templates import (
     TemplateResult,
     TemplateSet,
 )
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.statistics.difference import difference_over_questions
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import read_rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ahalab.cli.options import RESULTS, Format, FormatOption, OutOption, StudyArgument
+from ahalab.plain_files import read_plain
 
 if TYPE_CHECKING:
     from ahalab.store.layout import StudyPaths
@@ -103,7 +104,7 @@ def diagnose(
         raise InputError(
             f"{path}: expected a finished run's diagnostics, found none. Train it first."
         )
-    diagnostics = decode_file(path.read_bytes(), Diagnostics, str(path))
+    diagnostics = decode_file(read_plain(path), Diagnostics, str(path))
     if output is Format.json:
         typer.echo(encode(diagnostics).decode())
     else:

@@ -43,13 +43,11 @@ def sign(
 ) -> None:
     """Sign a sealed study with your SSH key."""
     from ahalab.cli.output import harmless, say
-    from ahalab.errors import InputError
     from ahalab.pipeline.signing import sign_study
     from ahalab.records.base import to_plain
     from ahalab.store.layout import StudyPaths
 
-    if not study.is_dir():
-        raise InputError(f"{study}: expected the results folder of a study, found none.")
+    _require_folder(study)
     paths = StudyPaths(study)
     signed = sign_study(paths, key.expanduser())
     if output is Format.json:
@@ -105,18 +103,14 @@ def verify(
     from ahalab.cli.verification_progress import VerificationProgress
     from ahalab.cli.verification_screen import print_check
     from ahalab.errors import InputError
+    from ahalab.report.html import build_report, drawing_digest
+    from ahalab.verify.report_drawn import Drawing
     from ahalab.verify.story import find_claim
     from ahalab.verify.study import Held, examine, open_study
     from ahalab.verify.workers import Effort
 
-    if not study.is_dir():
-        raise InputError(f"{study}: expected the results folder of a study, found none.")
-    for option, digest in (("--root", root), ("--plan", plan)):
-        if digest is not None and not DIGEST.fullmatch(digest):
-            raise InputError(
-                f"{option}: expected sha256: and 64 hex digits, found {digest[:80]!r}. The "
-                "manifest holds the root, `ahalab freeze` prints the plan's digest."
-            )
+    _require_folder(study)
+    _require_digests(root, plan)
     if claim is not None and output is VerifyFormat.vsa:
         raise InputError("--claim: expected --format text or json, found vsa, which is of a study.")
     held = Held(root, plan, _signers(allowed_signers, identity))
@@ -129,9 +123,28 @@ def verify(
 
         told = output is VerifyFormat.text and found is None
         opened = open_study(study, tell if told else None, trust_rewards=trust_rewards)
-        verification = examine(opened, held, Effort(jobs or cores(), progress.update))
+        effort = Effort(jobs or cores(), progress.update)
+        verification = examine(opened, held, effort, Drawing(drawing_digest(), build_report))
     _print(opened, verification, output, found)
     raise typer.Exit(EXIT[verification.result])
+
+
+def _require_folder(study: Path) -> None:
+    from ahalab.errors import InputError
+
+    if not study.is_dir():
+        raise InputError(f"{study}: expected the results folder of a study, found none.")
+
+
+def _require_digests(root: str | None, plan: str | None) -> None:
+    from ahalab.errors import InputError
+
+    for option, digest in (("--root", root), ("--plan", plan)):
+        if digest is not None and not DIGEST.fullmatch(digest):
+            raise InputError(
+                f"{option}: expected sha256: and 64 hex digits, found {digest[:80]!r}. The "
+                "manifest holds the root, `ahalab freeze` prints the plan's digest."
+            )
 
 
 def _print(

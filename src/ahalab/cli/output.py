@@ -262,7 +262,7 @@ def print_partial(counts: Sequence[PartialCount], limit: int, paths: StudyPaths)
 
 def print_preflight(found: Preflight) -> None:
     """Print one row per check, and a summary."""
-    from ahalab.pipeline.preflight import summary
+    from ahalab.pipeline.clearance import summary
 
     table = results_table(("check", "level", "found, and what to do"), ())
     for check in found.checks:

@@ -43,7 +43,7 @@ def plan(
     import json
 
     from ahalab.cli.output import harmless, say
-    from ahalab.pipeline.preflight import check_inputs
+    from ahalab.pipeline.inputs import check_inputs
     from ahalab.pipeline.study import open_study
     from ahalab.plan.describe import describe
     from ahalab.records.base import digest, to_plain

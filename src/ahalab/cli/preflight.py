@@ -27,7 +27,9 @@ def preflight(
     results: a plan that is refused can be mended.
     """
     from ahalab.cli.output import print_preflight, say
-    from ahalab.pipeline.preflight import Setting, check_inputs, keep, preflight, record_path
+    from ahalab.pipeline.clearance import keep, record_path
+    from ahalab.pipeline.inputs import check_inputs
+    from ahalab.pipeline.preflight import Setting, preflight
     from ahalab.pipeline.study import open_study
     from ahalab.records.base import encode
     from ahalab.store.versions import require_train_extra

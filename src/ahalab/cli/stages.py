@@ -21,9 +21,11 @@ from ahalab.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ahalab.pipeline.preflight import Setting
+    from ahalab.records.plan import Plan
     from ahalab.records.run import RunRecord
     from ahalab.records.step import Step
-    from ahalab.store.layout import RunPaths
+    from ahalab.store.layout import RunPaths, StudyPaths
 
 BatchOption = Annotated[
     int | None,
@@ -48,13 +50,8 @@ def run(
 ) -> None:
     """Run a study: train, evaluate, analyze, report. Resumes; skips what is current."""
     from ahalab.cli.output import print_verdicts, say
-    from ahalab.pipeline.preflight import (
-        check_inputs,
-        check_own_rewards,
-        clear,
-        due,
-        preflight_apart,
-    )
+    from ahalab.pipeline.clearance import clear, due, preflight_apart
+    from ahalab.pipeline.inputs import check_inputs, check_own_rewards
     from ahalab.pipeline.run import run_study
     from ahalab.pipeline.study import open_study
     from ahalab.store.versions import require_train_extra
@@ -90,14 +87,14 @@ def train(
     quiet: QuietOption = False,
 ) -> None:
     """Train one arm under one seed. Resumes from the last sound checkpoint."""
-    from ahalab.cli.output import say
     from ahalab.errors import PlanError
-    from ahalab.pipeline.preflight import Setting, clear, due, preflight
-    from ahalab.pipeline.study import freeze, open_study
+    from ahalab.pipeline.preflight import Setting
+    from ahalab.pipeline.study import open_study
     from ahalab.pipeline.training_progress import TrainingProgress
+    from ahalab.plan.cells import run_cell
     from ahalab.store.models import resolve_model
     from ahalab.store.versions import require_train_extra
-    from ahalab.tasks.prepare import prepare_prompts
+    from ahalab.tasks.places import run_paths
     from ahalab.tasks.rewards import reward_folders, with_own_rewards
     from ahalab.train.arm import arm_of, train_arm
     from ahalab.train.pilot import load_pilot
@@ -117,25 +114,36 @@ def train(
     model = resolve_model(plan.model)
     ranks = join(plan)
     if ranks.first:
-        followed = pilot.study if pilot else None
-        if due(plan, paths):
-            setting = Setting(code=code, attack_own=False, pilot=followed)
-            clear(preflight(plan, paths, setting), paths, force=force, say=say)
-        freeze(plan, paths, code)
-        prepare_prompts(plan, paths, model, followed)
+        setting = Setting(code=code, attack_own=False, pilot=pilot.study if pilot else None)
+        _make_ready(plan, paths, model, setting, force=force)
     ranks.wait()
     steps = int(plan.grpo["max_steps"])
-    run_paths = paths.run(arm, seed)
+    cell = run_cell(arm, seed)
     with TrainingProgress(steps, show=not quiet and ranks.first) as progress:
 
         def on_step(step: Step) -> None:
-            progress.on_step(run_paths.name, step)
+            progress.on_step(cell.name, step)
 
-        record = train_arm(plan, paths, arm, seed, pilot=pilot, on_step=on_step, ranks=ranks)
+        record = train_arm(plan, paths, cell, pilot=pilot, on_step=on_step, ranks=ranks)
     ranks.leave()
-    if not ranks.first:
-        return
-    _tell_trained(record, run_paths)
+    if ranks.first:
+        _tell_trained(record, run_paths(paths, cell))
+
+
+def _make_ready(
+    plan: Plan, paths: StudyPaths, model: Path, setting: Setting, *, force: bool
+) -> None:
+    """Pass pre-flight where it is due, then fix the plan and its prompts."""
+    from ahalab.cli.output import say
+    from ahalab.pipeline.clearance import clear, due
+    from ahalab.pipeline.preflight import preflight
+    from ahalab.pipeline.study import freeze
+    from ahalab.tasks.prepare import prepare_prompts
+
+    if due(plan, paths):
+        clear(preflight(plan, paths, setting), paths, force=force, say=say)
+    freeze(plan, paths, setting.code)
+    prepare_prompts(plan, paths, model, setting.pilot)
 
 
 def _tell_trained(record: RunRecord | None, run: RunPaths) -> None:

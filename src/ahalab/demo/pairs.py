@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ahalab.errors import InputError, MissingError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import find_cell, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Answer, Protocol
@@ -135,7 +136,7 @@ def _scorer_version(paths: StudyPaths) -> str:
     path = paths.base_answers().protocol
     if not path.is_file():
         raise InputError(f"{path}: expected the protocol of the answers beside it, found none.")
-    return decode_file(path.read_bytes(), Protocol, str(path)).scorer_version
+    return decode_file(read_plain(path), Protocol, str(path)).scorer_version
 
 
 def select(

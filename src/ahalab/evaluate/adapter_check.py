@@ -19,6 +19,7 @@ from ahalab.store.fingerprint import ADAPTER_CONFIG, read_adapter_config, requir
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.reading import journal_path, read_rows
+from ahalab.tasks.places import answer_paths, run_paths
 
 # Ways to begin an adapter that take something from the base, on training and whenever it is loaded.
 CHANGES_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
@@ -69,12 +70,12 @@ def told_nothing_learned(paths: StudyPaths, cell: Cell) -> str | None:
         InputError: The adapter is malformed.
         RecordError: A row is.
     """
-    if cell.arm is None or cell.seed is None:
+    if not cell.trained:
         return None
-    norm = adapter_effect_norm(paths.run(cell.arm, cell.seed).adapter)
+    norm = adapter_effect_norm(run_paths(paths, cell).adapter)
     if norm == 0:
         return f"{cell.name} learned nothing: its weights add 0 to the base's (B @ A = 0)."
-    ours, base = paths.answers(cell.arm, cell.seed), paths.base_answers()
+    ours, base = answer_paths(paths, cell), paths.base_answers()
     sets = [read_journal(journal_path(target.answers)) for target in (ours, base)]
     if any(state.seal is None for state in sets):
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Protocol
 from ahalab.records.base import decode_file
@@ -36,7 +37,7 @@ def frozen_batch_size(paths: StudyPaths) -> int | None:
     found += sorted(paths.root.glob("templates/*/*.protocol.json"))
     for path in found:
         if path.is_file():
-            return decode_file(path.read_bytes(), Protocol, str(path)).batch_size
+            return decode_file(read_plain(path), Protocol, str(path)).batch_size
     return None
 
 
@@ -104,7 +105,7 @@ def _free_bytes(plan: Plan) -> int:
 
 def _row_bytes(plan: Plan, folder: Path, tokens: int) -> int:
     """Return what one row takes: its cache (twice, while it grows), activations, and logits."""
-    config = json.loads((folder / "config.json").read_bytes())
+    config = json.loads(read_plain(folder / "config.json"))
     config = config.get("text_config", config)
     size = ELEMENT_BYTES[plan.model.dtype]
     hidden = _number(config, "hidden_size", "n_embd", "d_model")

@@ -21,8 +21,9 @@ from ahalab.evaluate.protocol import (
     with_adapters,
 )
 from ahalab.evaluate.resume import AnswerSet, answers_finished, write_answers
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import FLOOR, Cell, answer_seed, rounds
-from ahalab.plan.resolve import floor_size
+from ahalab.plan.evaluation import floor_size
 from ahalab.records.answer import Protocol
 from ahalab.records.base import decode_file, digest
 from ahalab.records.plan import Plan
@@ -38,6 +39,7 @@ from ahalab.store.journal import read_journal
 from ahalab.store.layout import AnswerPaths, StudyPaths
 from ahalab.store.models import resolve_model
 from ahalab.store.reading import journal_path
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.render import template_fingerprint
 
@@ -54,16 +56,9 @@ class Asked:
     into: StudyPaths | None = None  # where answers go; None: the study's own folder
 
 
-def target_of(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
-    """Return where the answers of a cell lie; `under` is `replay/` for a replay."""
-    if cell.arm is not None and cell.seed is not None:
-        return paths.answers(cell.arm, cell.seed, under)
-    return paths.floor_answers if cell == FLOOR else paths.base_answers(under)
-
-
 def answers_present(paths: StudyPaths, cell: Cell, under: str = "") -> bool:
     """Say, without torch, whether a cell's answers are sealed."""
-    return read_journal(journal_path(target_of(paths, cell, under).answers)).seal is not None
+    return read_journal(journal_path(answer_paths(paths, cell, under).answers)).seal is not None
 
 
 class Evaluation:
@@ -105,7 +100,7 @@ class Evaluation:
         """Return how many of them are committed already."""
         every = [cell for together in rounds(self.plan, cells) for cell in together]
         return sum(
-            read_journal(journal_path(target_of(self.written, cell, under).answers)).rows
+            read_journal(journal_path(answer_paths(self.written, cell, under).answers)).rows
             for cell in every
         )
 
@@ -150,15 +145,15 @@ class Evaluation:
         return Kept(path, journal_path(target.answers))
 
     def _adapter(self, cell: Cell) -> Path:
-        return self.paths.run(str(cell.arm), int(cell.seed or 0)).adapter
+        return run_paths(self.paths, cell).adapter
 
     def _run_record(self, cell: Cell) -> RunRecord:
-        path = self.paths.run(str(cell.arm), int(cell.seed or 0)).record
+        path = run_paths(self.paths, cell).record
         if not path.is_file():
             raise MissingError(
                 f"{path}: expected a finished run, found none. Train it first: ahalab train."
             )
-        return decode_file(path.read_bytes(), RunRecord, str(path))
+        return decode_file(read_plain(path), RunRecord, str(path))
 
     def protocols(self, together: Sequence[Cell]) -> list[Protocol]:
         """Return the protocol of every side of a round, its adapters checked.
@@ -187,14 +182,14 @@ class Evaluation:
         protocols = self.protocols(together)
         if under:
             for cell, protocol in zip(together, protocols, strict=True):
-                require_replayable(protocol, target_of(self.paths, cell).protocol)
+                require_replayable(protocol, answer_paths(self.paths, cell).protocol)
         return [
             AnswerSet(
                 self.plan,
                 self.written,
-                target_of(self.written, cell, under),
+                answer_paths(self.written, cell, under),
                 protocol,
-                "base" if cell.arm is None else "adapter",
+                cell.side,
             )
             for cell, protocol in zip(together, protocols, strict=True)
         ]

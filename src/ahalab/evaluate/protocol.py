@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ahalab.errors import InputError, ProtocolError
 from ahalab.evaluate.backends import BackendFacts
+from ahalab.plain_files import read_plain
 from ahalab.records.answer import MACHINE_FIELDS, Protocol, covers, differing_fields
 from ahalab.records.base import decode_file, digest, digest_bytes, encode, to_plain
 from ahalab.records.plan import Plan
@@ -148,7 +149,7 @@ def require_replayable(protocol: Protocol, first: Path) -> None:
             f"{first}: expected the protocol of an evaluation to replay, found none. "
             "Evaluate first: ahalab evaluate."
         )
-    evaluated = decode_file(first.read_bytes(), Protocol, str(first))
+    evaluated = decode_file(read_plain(first), Protocol, str(first))
     differing = beyond_machine(evaluated, protocol)
     if differing:
         raise ProtocolError(

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, InputError, ProtocolError
 from ahalab.evaluate.backends import Opening
-from ahalab.evaluate.pair import Evaluation, OnBatch, target_of
+from ahalab.evaluate.pair import Evaluation, OnBatch
 from ahalab.evaluate.protocol import batch_seed, beyond_machine, require_same
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, rounds
 from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Answer, Protocol
@@ -38,12 +39,12 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.store.rows import RowFile, RowWriter, finished
 from ahalab.tasks.generation import Completion, graded
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.questions import asked_of
 
 if TYPE_CHECKING:
     from ahalab.evaluate.backends.transformers import TransformersBackend
 
-GROUPED = ("cells_per_batch", "companions")  # one side at a time here
 Finish = Callable[[Sequence[Opening], int], list[Completion]]
 
 
@@ -59,7 +60,7 @@ def marked_answers(paths: StudyPaths, cell: Cell) -> list[Answer]:
     Raises:
         IncompleteError: The side's answers are not finished.
     """
-    target = target_of(paths, cell)
+    target = answer_paths(paths, cell)
     if read_journal(journal_path(target.answers)).seal is None:
         raise IncompleteError(
             f"{target.answers}: expected whole answers of {cell.name} to cut, found none. Run: "
@@ -130,8 +131,7 @@ class ReflectionCheck:
             marked = marked_answers(self.paths, cell)
             protocol = self._protocol(cell)
             target = self.paths.continuations(cell.name)
-            name = f"{target.name.replace('/', '-')}.lock"
-            with WriterLock(self.paths.work / "locks" / name):
+            with WriterLock(self.paths.lock(target.name)):
                 if not self._begin(target, protocol):
                     self.backend.serve([self.stage.side_of(cell)])
                     self._write(target, protocol, marked, on_batch)
@@ -143,8 +143,8 @@ class ReflectionCheck:
         Raises:
             ProtocolError: The answers were made with other files than those at hand.
         """
-        path = target_of(self.paths, cell).protocol
-        answered = decode_file(path.read_bytes(), Protocol, str(path))
+        path = answer_paths(self.paths, cell).protocol
+        answered = decode_file(read_plain(path), Protocol, str(path))
         (together,) = rounds(self.plan, [cell])
         here = self.stage.protocols(together)[together.index(cell)]
         differing = beyond_machine(answered, here)
@@ -164,7 +164,7 @@ class ReflectionCheck:
         """Write the protocol, unless it stands there; say whether the rows are complete."""
         path = target.protocol
         if path.is_file():
-            found = decode_file(path.read_bytes(), ReflectionProtocol, str(path))
+            found = decode_file(read_plain(path), ReflectionProtocol, str(path))
             require_same(protocol.answering, found.answering, path)
             if found != protocol:
                 raise ProtocolError(

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ahalab.errors import IncompleteError, InputError, ProtocolError, RecordError
-from ahalab.evaluate.pair import target_of
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import FLOOR, Cell, answer_cells
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, decode_row, digest, encode_pretty
@@ -31,6 +31,7 @@ from ahalab.store.lock import WriterLock
 from ahalab.store.reading import journal_path, packed, read_bytes, sealed_path, stored_path
 from ahalab.store.rows import RowFile, RowWriter
 from ahalab.tasks.generation import Completion, graded
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
 from ahalab.tasks.templates import read_template_set, template_split
@@ -87,7 +88,7 @@ class Rejudged:
 def saved_targets(plan: Plan, paths: StudyPaths) -> list[tuple[Cell, str, AnswerPaths]]:
     """Return every answer set that was begun: its cell, `replay/` or nothing, and where it lies."""
     targets = [
-        (cell, under, target_of(paths, cell, under))
+        (cell, under, answer_paths(paths, cell, under))
         for under in ("", "replay/")
         for cell in answer_cells(plan)
         if not (under and cell == FLOOR)
@@ -183,7 +184,7 @@ def read_protocol(target: AnswerPaths) -> Protocol:
     path = target.protocol
     if not path.is_file():
         raise RecordError(f"{path}: expected the protocol of the answers, found none. Restore it.")
-    return decode_file(path.read_bytes(), Protocol, str(path))
+    return decode_file(read_plain(path), Protocol, str(path))
 
 
 def saved_set(target: AnswerPaths) -> SavedSet:
@@ -240,9 +241,8 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
         InputError: The disk refuses; the same command goes on.
     """
     target = judged.target
-    lock = paths.work / "locks" / f"{target.name.replace('/', '-')}.lock"
     staged = AnswerPaths(paths.work / "rescore" / f"{target.name}.jsonl", target.name)
-    with WriterLock(lock):
+    with WriterLock(paths.lock(target.name)):
         kept = kept_set(paths, target, judged.source.protocol.scorer_version)
         if kept is None:
             _keep(paths, judged.source)
@@ -250,7 +250,7 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
         _stage(plan, paths, staged, judged)
         new = stored_path(staged.answers)
         _replace_rows(target.answers, new)
-        replace_file(journal_path(target.answers), journal_path(staged.answers).read_bytes())
+        replace_file(journal_path(target.answers), read_plain(journal_path(staged.answers)))
         replace_file(target.protocol, encode_pretty(judged.protocol))
         shutil.rmtree(staged.answers.parent, ignore_errors=True)
 
@@ -258,9 +258,9 @@ def write_rescored(plan: Plan, paths: StudyPaths, judged: Rejudged) -> None:
 def _keep(paths: StudyPaths, source: SavedSet) -> None:
     """Copy a set to the byte, compressed, its journal last: with it the copy is whole."""
     kept = kept_paths(paths, source.paths, source.protocol.scorer_version)
-    replace_file(kept.protocol, source.paths.protocol.read_bytes())
+    replace_file(kept.protocol, read_plain(source.paths.protocol))
     replace_file(sealed_path(kept.answers), packed(source.payload))
-    replace_file(journal_path(kept.answers), journal_path(source.paths.answers).read_bytes())
+    replace_file(journal_path(kept.answers), read_plain(journal_path(source.paths.answers)))
 
 
 def _stage(plan: Plan, paths: StudyPaths, staged: AnswerPaths, judged: Rejudged) -> None:
@@ -279,7 +279,7 @@ def _replace_rows(path: Path, staged: Path) -> None:
     """Put new rows in place, plain or compressed; the other form of the old ones goes last."""
     plain = staged.suffix != ".zst"
     here, other = (path, sealed_path(path)) if plain else (sealed_path(path), path)
-    replace_file(here, staged.read_bytes())
+    replace_file(here, read_plain(staged))
     if other.exists():
         other.unlink()
         fsync_folder(path.parent)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ahalab.errors import InputError
 from ahalab.evaluate.backends import Batch
 from ahalab.evaluate.protocol import batch_seed, require_same
+from ahalab.plain_files import read_plain
 from ahalab.records.answer import Answer, Protocol
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -51,8 +52,7 @@ class AnswerSet:
     @property
     def lock(self) -> WriterLock:
         """Held by whoever writes."""
-        name = f"{self.target.name.replace('/', '-')}.lock"
-        return WriterLock(self.paths.work / "locks" / name)
+        return WriterLock(self.paths.lock(self.target.name))
 
 
 def answers_finished(answers: AnswerSet) -> bool:
@@ -64,7 +64,7 @@ def answers_finished(answers: AnswerSet) -> bool:
     path = answers.target.protocol
     if not path.is_file():
         return False
-    require_same(answers.protocol, decode_file(path.read_bytes(), Protocol, str(path)), path)
+    require_same(answers.protocol, decode_file(read_plain(path), Protocol, str(path)), path)
     return finished(answers.file)
 
 

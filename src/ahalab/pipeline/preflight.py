@@ -1,6 +1,6 @@
-"""What can be checked before the first step: the inputs without a model, then pre-flight with it.
+"""Pre-flight: what can be measured before the first step, with the model.
 
-Pre-flight measures in seconds what would make hours worthless. It writes nothing into the results:
+It measures in seconds what would make hours worthless. It writes nothing into the results:
 a plan that it refuses is mended and begins afresh.
 """
 
@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ahalab.errors import CheckFailedError, InputError, RecordError
 from ahalab.pipeline.findings import (
     adapter_fits,
     arms_survive,
@@ -31,84 +27,27 @@ from ahalab.pipeline.findings import (
     turn_ends,
     words_apart,
 )
-from ahalab.pipeline.workers import Job, JobError, run_jobs
-from ahalab.plan.cells import training_cells
-from ahalab.plan.schedule import generation_batch
-from ahalab.records.base import decode_file, digest, encode_pretty
+from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.records.preflight import BaseProbe, MemoryEstimate, Preflight, PreflightCheck
 from ahalab.records.prompt import Prompt
 from ahalab.scoring.answers import score_answer
 from ahalab.scoring.arms import resolve_arm
 from ahalab.scoring.worker import row_decider
-from ahalab.store.durable import replace_file
-from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.memory import available_bytes, resident_bytes
-from ahalab.store.models import ORGANISM, end_ids, load_model, quiet_libraries, resolve_model
-from ahalab.store.reading import journal_path
+from ahalab.store.models import end_ids, load_model, quiet_libraries, resolve_model
 from ahalab.tasks.generation import completion_of
 from ahalab.tasks.gym import scores_by_itself
 from ahalab.tasks.library_loop import generate_whole
-from ahalab.tasks.prepare import DrawnPrompts, present_prompts, prompts_ready, select_questions
-from ahalab.tasks.questions import asked_of, on_hub, scoring_task
+from ahalab.tasks.prepare import DrawnPrompts, present_prompts
+from ahalab.tasks.questions import asked_of, scoring_task
 from ahalab.tasks.render import load_tokenizer
 from ahalab.tasks.rewards import with_own_rewards
 
 PROBE_PROMPTS = 8
 PROBE_SAMPLES = 2
 PROBE_SECONDS = 60.0  # a long answer on a slow machine is given up, and told as such
-
-Say = Callable[[str], None]
-
-
-def check_inputs(plan: Plan, paths: StudyPaths) -> list[str]:
-    """Check that the model and the questions of a plan are there and sound; downloads nothing.
-
-    A study whose prompts are drawn needs neither any more, so nothing is checked again.
-
-    Returns:
-        What could not be checked, as it lies on a hub.
-
-    Raises:
-        InputError: The model folder is missing; a task row is malformed; the splits overlap; there
-            are fewer training questions than a generation batch needs.
-    """
-    if prompts_ready(plan, paths):
-        return []
-    unchecked = []
-    if plan.model.id == ORGANISM or not _is_hub_id(plan.model.id):
-        resolve_model(plan.model)
-    else:
-        unchecked.append(f"model {plan.model.id}: fetched from the hub when the study runs")
-    if on_hub(plan.task):
-        dataset = "gsm8k" if plan.task.name == "gsm8k" else plan.task.dataset
-        unchecked.append(f"task {dataset}: read from the hub when the study runs")
-        return unchecked
-    drawn, _ = select_questions(plan)
-    needed = generation_batch(plan) // int(plan.grpo["num_generations"])
-    if len(drawn["train"]) < needed:
-        raise InputError(
-            f"task: expected at least the {needed} training questions of one generation batch, "
-            f"found {len(drawn['train'])}. Add questions, or take a smaller batch."
-        )
-    return unchecked
-
-
-def check_own_rewards(plan: Plan, code: Sequence[Path]) -> None:
-    """Load every own reward of a plan, so that none is missing after an hour of training.
-
-    Raises:
-        InputError: One can't be loaded; see `with_own_rewards`.
-    """
-    for arm in plan.arms:
-        with_own_rewards(plan, resolve_arm(arm.name, arm.components), code)
-
-
-def _is_hub_id(name: str) -> bool:
-    """Say whether a model id can only be a hub's `owner/name`."""
-    local = name.startswith((".", "/", "~")) or Path(name).expanduser().is_dir()
-    return name.count("/") == 1 and not local
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,99 +191,3 @@ def _probe(plan: Plan, model: Any, tokenizer: Any, prompts: Sequence[Prompt]) ->
         lenient=sum(score.lenient.outcome == "correct" for score in scores),
         seconds=round(seconds, 2),
     )
-
-
-def preflight_apart(study: Path, out: Path, plan: Plan, paths: StudyPaths, jobs: int) -> Preflight:
-    """Measure in a process of its own, so that its torch and the model are gone with it.
-
-    Raises:
-        JobError: It could not be measured.
-    """
-    path = record_path(paths)
-    path.unlink(missing_ok=True)
-    arguments = ("preflight", str(study), "--out", str(out), "--jobs", str(jobs))
-    log = paths.work / "logs" / "preflight.log"
-    try:
-        run_jobs([Job("pre-flight", arguments, log, plan.model.threads)], 1, lambda: None)
-    except JobError as error:
-        if error.exit_code != CheckFailedError.exit_code or not path.is_file():
-            raise
-    return read_preflight(paths)
-
-
-def record_path(paths: StudyPaths) -> Path:
-    """Return where the findings of pre-flight lie: beside the checkpoints, not among evidence."""
-    return paths.work / "preflight.json"
-
-
-def keep(found: Preflight, paths: StudyPaths) -> None:
-    """Write the findings."""
-    replace_file(record_path(paths), encode_pretty(found))
-
-
-def read_preflight(paths: StudyPaths) -> Preflight:
-    """Return the findings that were kept.
-
-    Raises:
-        RecordError: They are malformed.
-    """
-    path = record_path(paths)
-    return decode_file(path.read_bytes(), Preflight, str(path))
-
-
-def due(plan: Plan, paths: StudyPaths) -> bool:
-    """Say whether pre-flight is to come: nothing was trained, and it did not pass for this plan."""
-    if os.environ.get("RANK", "0") != "0":  # of several processes of one run, the first one looks
-        return False
-    for cell in training_cells(plan):
-        run = paths.run(str(cell.arm), int(cell.seed or 0))
-        if run.record.is_file() or read_journal(journal_path(run.steps)).rows:
-            return False
-    if not record_path(paths).is_file():
-        return True
-    try:
-        found = read_preflight(paths)
-    except RecordError:  # of another version: it is no evidence, and is made again
-        return True
-    return found.plan_digest != digest(plan) or bool(found.refused and not found.forced)
-
-
-def clear(found: Preflight, paths: StudyPaths, *, force: bool, say: Say) -> None:
-    """Tell what was found, keep it, and refuse to go on over a refusal unless forced.
-
-    Raises:
-        CheckFailedError: A run would be worthless, with what to do.
-    """
-    standing = [c for c in found.refused if not (force and c.forcible)]
-    found = msgspec.structs.replace(found, forced=bool(found.refused) and not standing)
-    keep(found, paths)
-    for line in lines(found):
-        say(line)
-    if standing:
-        forcible = all(check.forcible for check in standing)
-        raise CheckFailedError(
-            f"pre-flight: {'; '.join(f'{c.name}: {c.found}' for c in standing)}. "
-            f"To do: {'; '.join(c.remedy for c in standing)}"
-            + (". `--force` goes on all the same." if forcible else ".")
-        )
-
-
-def lines(found: Preflight) -> list[str]:
-    """Return what a person has to know: one line per check that is not in order, then a summary."""
-    told = [
-        f"pre-flight: {check.level}, {check.name}: {check.found}"
-        + (f". To do: {check.remedy}." if check.remedy else ".")
-        for check in found.checks
-        if check.level != "ok"
-    ]
-    return [*told, f"pre-flight: {summary(found)}"]
-
-
-def summary(found: Preflight) -> str:
-    """Return the counts of one pre-flight on one line."""
-    levels: list[str] = [check.level for check in found.checks]
-    counts = [f"{levels.count('ok')} of {len(levels)} checks in order"]
-    for level, named in (("note", "noted"), ("warning", "warned of"), ("refused", "refused")):
-        if levels.count(level):
-            counts.append(f"{levels.count(level)} {named}")
-    return f"{', '.join(counts)} ({found.seconds:.1f} s)"

@@ -23,14 +23,13 @@ from ahalab.records.comparison import Comparison
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rescoring import Judged, Regraded, RescoredSide, RescoredVerdict, Rescoring
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.tasks.prepare import read_prompts
 
 TIMEOUT = "error: timeout"
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
 
 
 def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows) -> Rescoring:
@@ -56,7 +55,7 @@ def rescore_study(plan: Plan, paths: StudyPaths, *, write: bool, on_rows: OnRows
     prompts = read_prompts(paths, "eval")
     if not write:
         return _told(plan, paths, prompts, rejudge_study(plan, paths, prompts, on_rows))
-    with WriterLock(paths.work / "locks" / "rescore.lock"):
+    with WriterLock(paths.lock("rescore")):
         judged = rejudge_study(plan, paths, prompts, on_rows)
         told = _told(plan, paths, prompts, judged)
         if told.unlike:
@@ -226,5 +225,5 @@ def _comparison(
         same = replace(floor.protocol, batch_size=base.protocol.batch_size, seed=base.protocol.seed)
         require_comparable(base, dataclasses.replace(floor, protocol=same), allow)
     missing = tuple(cell.name for cell in training_cells(plan) if cell not in cells)
-    adapters = {(str(cell.arm), int(cell.seed or 0)): answers[cell.name] for cell in cells}
+    adapters = {cell.run: answers[cell.name] for cell in cells}
     return compare(StudyAnswers(plan, prompts, base, floor, adapters, missing))

@@ -12,7 +12,7 @@ from ahalab.analyze.protocols import recorded_exceptions
 from ahalab.analyze.replay import read_replay, require_replay
 from ahalab.evaluate.backends.choice import require_backend
 from ahalab.evaluate.batch_size import batch_size_of
-from ahalab.evaluate.pair import answers_present, target_of
+from ahalab.evaluate.pair import answers_present
 from ahalab.pipeline.cards import renew_cards
 from ahalab.pipeline.progress import StageProgress
 from ahalab.pipeline.study import freeze, read_manifest, refuse_tampered
@@ -31,6 +31,7 @@ from ahalab.store.manifest import evidence_entries, write_manifest
 from ahalab.store.models import resolve_model
 from ahalab.store.reading import journal_path
 from ahalab.store.versions import require_train_extra
+from ahalab.tasks.places import answer_paths
 from ahalab.tasks.prepare import prepare_prompts, prompts_ready, read_prompts
 from ahalab.train.arm import run_complete
 
@@ -102,7 +103,7 @@ def seal_study(plan: Plan, paths: StudyPaths) -> None:
 
 def _train(plan: Plan, paths: StudyPaths, jobs: int) -> None:
     cells = training_cells(plan)
-    todo = [c for c in cells if not run_complete(plan, paths, str(c.arm), int(c.seed or 0))]
+    todo = [c for c in cells if not run_complete(plan, paths, c)]
     if not todo:
         return
     require_train_extra()
@@ -154,7 +155,7 @@ def _evaluate(plan: Plan, paths: StudyPaths, jobs: int) -> None:
     total = len(read_prompts(paths, "eval")) * plan.evaluation.samples * len(cells)
 
     def done() -> int:
-        return sum(_rows(target_of(paths, cell, under(stage)).answers) for stage, cell in cells)
+        return sum(_rows(answer_paths(paths, cell, under(stage)).answers) for stage, cell in cells)
 
     for stage in ("evaluate", "replay"):
         todo = [

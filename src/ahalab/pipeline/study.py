@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ahalab.errors import InputError, PlanError
+from ahalab.plain_files import read_plain
 from ahalab.plan.load import differing_keys, dump_plan, load_plan
 from ahalab.records.base import decode_file, digest
 from ahalab.records.manifest import Manifest
@@ -91,7 +92,7 @@ def freeze(plan: Plan, paths: StudyPaths, code: Sequence[Path] = ()) -> None:
         return
     copy_rewards(reward_sources(plan, code), paths.rewards)
     payload = dump_plan(plan).encode()
-    if not (paths.plan.exists() and paths.plan.read_bytes() == payload):
+    if not (paths.plan.exists() and read_plain(paths.plan) == payload):
         replace_file(paths.plan, payload)
 
 
@@ -103,7 +104,7 @@ def read_manifest(paths: StudyPaths) -> Manifest | None:
     """
     if not paths.manifest.is_file():
         return None
-    return decode_file(paths.manifest.read_bytes(), Manifest, str(paths.manifest))
+    return decode_file(read_plain(paths.manifest), Manifest, str(paths.manifest))
 
 
 def refuse_tampered(manifest: Manifest, paths: StudyPaths) -> None:

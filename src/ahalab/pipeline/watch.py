@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ahalab.plain_files import open_plain
 from ahalab.plan.cells import Cell
 from ahalab.records.base import decode_row
 from ahalab.records.step import Step
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import journal_path
+from ahalab.tasks.places import run_paths
 
 TAIL_BYTES = 64 << 10  # of a step file: some twenty rows and more
 
@@ -39,7 +41,7 @@ class Watch:
     def look(self) -> None:
         """Read what was committed since the last look."""
         for cell in self.cells:
-            steps = self.paths.run(str(cell.arm), int(cell.seed or 0)).steps
+            steps = run_paths(self.paths, cell).steps
             journal = journal_path(steps)
             size = _size(journal)
             if cell.name in self.seen and size == self.seen[cell.name].journal_bytes:
@@ -73,7 +75,7 @@ def latest_steps(path: Path, end: int) -> tuple[Step, ...]:
     """
     start = max(0, end - TAIL_BYTES)
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             file.seek(start)
             tail = file.read(end - start)
     except OSError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import AhaLabError, InputError
+from ahalab.plain_files import read_plain
 from ahalab.store.durable import require_room
 
 POLL_SECONDS = 0.25
@@ -109,7 +110,7 @@ def _entry(job: Job) -> tuple[str, ...]:
 
 def _fault(job: Job, code: int, begun: int) -> JobError:
     """Return what to tell of a job that ended badly; its part of the log begins at `begun`."""
-    text = job.log.read_bytes()[begun:].decode("utf-8", "replace")
+    text = read_plain(job.log)[begun:].decode("utf-8", "replace")
     lines = text.strip().splitlines()
     if job.processes > 1:  # our own message, not what torchrun says of it
         lines = [line for line in lines if line.startswith("ahalab: ")] or lines

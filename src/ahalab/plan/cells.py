@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ahalab.errors import InputError
 from ahalab.records.plan import Plan
+from ahalab.records.terms import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,32 @@ class Cell:
     arm: str | None = None
     seed: int | None = None
 
+    @property
+    def trained(self) -> bool:
+        """Whether it is an adapter's, and so a training run too."""
+        return self.arm is not None and self.seed is not None
+
+    @property
+    def side(self) -> Side:
+        """Which weights answer."""
+        return "adapter" if self.trained else "base"
+
+    @property
+    def run(self) -> tuple[str, int]:
+        """Arm and seed of a training run.
+
+        Raises:
+            ValueError: The cell is no training run.
+        """
+        if self.arm is None or self.seed is None:
+            raise ValueError(f"{self.name}: expected a training run.")
+        return self.arm, self.seed
+
+
+def run_cell(arm: str, seed: int) -> Cell:
+    """Return the cell of one arm and seed."""
+    return Cell(f"arms/{arm}/seed-{seed}", arm, seed)
+
 
 BASE = Cell("base")
 FLOOR = Cell("floor")
@@ -24,19 +51,14 @@ FLOOR = Cell("floor")
 
 def training_cells(plan: Plan) -> list[Cell]:
     """Return one cell per arm and seed, in plan order; the first arm's runs are the pilots."""
-    return [
-        Cell(f"arms/{arm.name}/seed-{seed}", arm.name, seed)
-        for arm in plan.arms
-        for seed in plan.seeds
-    ]
+    return [run_cell(arm.name, seed) for arm in plan.arms for seed in plan.seeds]
 
 
 def pilot_of(plan: Plan, cell: Cell) -> Cell | None:
     """Return the run that a cell's run follows: the first arm's, same seed; None for a pilot."""
+    arm, seed = cell.run
     pilot = plan.arms[0].name
-    if cell.arm == pilot:
-        return None
-    return Cell(f"arms/{pilot}/seed-{cell.seed}", pilot, cell.seed)
+    return None if arm == pilot else run_cell(pilot, seed)
 
 
 def answer_cells(plan: Plan) -> list[Cell]:

@@ -14,6 +14,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from ahalab.errors import PlanError
+from ahalab.plain_files import read_plain
+from ahalab.plan.anchors import first_anchor
 from ahalab.plan.fields import suggestion
 from ahalab.plan.resolve import resolve
 from ahalab.records.base import digest, encode, to_plain
@@ -56,7 +58,7 @@ def load_plan(path: Path) -> Plan:
         PlanError: Unreadable, malformed or inconsistent; the message names file, line and column.
     """
     try:
-        payload = path.read_bytes()
+        payload = read_plain(path)
     except OSError as error:
         raise PlanError(
             f"{path}: expected a study plan, or a folder of results that holds one, found: "
@@ -98,6 +100,7 @@ def parse_plan(text: str, place: str) -> Plan:
 def _read_yaml(text: str, place: str) -> tuple[Node | None, Any]:
     yaml = YAML(typ="safe", pure=True)
     try:
+        _refuse_anchors(text, place)
         node = yaml.compose(StringIO(text))
         _check_plain(node, place)
         return node, yaml.load(StringIO(text))
@@ -108,20 +111,31 @@ def _read_yaml(text: str, place: str) -> tuple[Node | None, Any]:
         raise PlanError(f"{place}:{where}: expected YAML 1.2, found: {problem}.") from error
 
 
-def _check_plain(root: Node | None, place: str) -> None:
-    """Refuse what a plan has no use for: tags, dates, and aliases (a few unfold to billions).
+def _refuse_anchors(text: str, place: str) -> None:
+    """Refuse anchors and aliases: a few unfold to billions, and a plan says each thing once.
 
     Raises:
         PlanError: There is one; the message names line and column.
     """
-    seen: set[int] = set()
+    found = first_anchor(text)
+    if found is not None:
+        line, column, name = found
+        raise PlanError(
+            f"{place}:{line}:{column}: expected no anchor and no alias, found {name[:80]!r}. "
+            "Write the value out where it belongs."
+        )
+
+
+def _check_plain(root: Node | None, place: str) -> None:
+    """Refuse what a plan has no use for: tags and dates.
+
+    Raises:
+        PlanError: There is one; the message names line and column.
+    """
     left = [] if root is None else [root]
     while left:
         node = left.pop()
         where = f"{place}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
-        if id(node) in seen:
-            raise PlanError(f"{where}: expected no alias, found one to this value. Write it out.")
-        seen.add(id(node))
         if str(node.tag) not in PLAIN_TAGS:
             kind = str(node.tag).rpartition(":")[2][:80]
             raise PlanError(

@@ -17,6 +17,9 @@ such a text is no answer of the model, and its outcome is `error`.
 Metric = Literal["strict", "lenient"]
 """Which reading of an answer counts: in the asked format, or wherever it is clearly stated."""
 
+METRICS: tuple[Metric, ...] = ("strict", "lenient")
+"""Both readings, in the order in which they are told."""
+
 Side = Literal["base", "adapter"]
 """Which weights answered."""
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
-from ahalab.records.terms import Metric, Outcome
+from ahalab.records.terms import METRICS, Metric, Outcome
 from ahalab.report.sources import Study
 from ahalab.report.tables import Cell, Table
 from ahalab.report.wording import MAX_TEXT, is_plain, marked
@@ -26,9 +26,7 @@ from ahalab.store.reading import read_rows, stored_size
 MAX_BYTES = 2_400_000  # of answers, of the page's 5 MB
 ANSWER_OVERHEAD = 34  # bytes of numbers beside the text of one answer, roughly
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
 CHANGES = ("gained", "lost", "both right", "both wrong")
-Cells = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ahalab.report.svg import CHARACTER, MUTED, Scale, element, line, rectangle,
 from ahalab.report.tables import Cell, Table, metric_order, ordered_arms
 from ahalab.report.wording import MINUS, points, span
 
-WIDTH = 440
+WIDTH = 370
 ROW = 52  # SVG units per arm: its name and figures above, its interval and seeds below
 HEAD, FOOT = 6, 40
 SEEDS = 9  # seeds lie so far below the interval

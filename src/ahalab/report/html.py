@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -11,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ahalab.plan.load import load_plan
-from ahalab.records.base import digest
+from ahalab.records.base import digest, digest_bytes
 from ahalab.report.answers import browser
 from ahalab.report.curves import REFLECTION, SCORERS, draw_panels, thinning, training_curves
 from ahalab.report.forest import forest_plots
@@ -41,9 +42,11 @@ from ahalab.report.templates_table import template_table
 from ahalab.report.wording import visible
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
-from ahalab.store.manifest import evidence_entries, root_digest
+from ahalab.store.manifest import evidence_entries, hash_file, root_digest
 
-TEMPLATES = Path(__file__).parent / "templates"
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
+BESIDE = (HERE.parent / "visible.py", HERE.parent / "plan" / "looks.py")  # what draws, elsewhere
 
 
 def write_report(paths: StudyPaths) -> Path:
@@ -58,6 +61,14 @@ def write_report(paths: StudyPaths) -> Path:
     root = root_digest(digest(load_plan(paths.plan)), evidence_entries(paths.root))
     replace_file(paths.report, build_report(paths, root).encode())
     return paths.report
+
+
+@functools.cache
+def drawing_digest() -> str:
+    """Return the digest of the code that draws a page: the same code draws the same page."""
+    files = sorted([*HERE.glob("*.py"), *TEMPLATES.iterdir(), *BESIDE])
+    lines = (f"{hash_file(file)} {file.relative_to(HERE.parent).as_posix()}\n" for file in files)
+    return digest_bytes("".join(lines).encode())
 
 
 def build_report(paths: StudyPaths, root: str) -> str:
@@ -90,6 +101,7 @@ def build_report(paths: StudyPaths, root: str) -> str:
         plan=study.plan,
         comparison=study.comparison,
         root=root,
+        drawing=drawing_digest(),
         policy=_policy(script, css),
         css=Markup(css),  # noqa: S704 - a file of this package
         script=Markup(script),  # noqa: S704 - a file of this package

@@ -27,10 +27,10 @@ from ahalab.report.svg import (
 from ahalab.report.tables import Cell, Table, change_link, metric_order
 from ahalab.report.wording import count, points
 
-WIDTH = 440
+WIDTH = 370
 NAME = 24  # SVG units above an arm's bars, for its name
 CHANGED, SAME, GAP = 15, 11, 7  # height of the two bars of an adapter, and what parts adapters
-HEAD, FOOT, LEFT, RIGHT = 4, 42, 86, 34
+HEAD, FOOT, LEFT, RIGHT = 4, 42, 56, 34
 COUNT = 34  # room for a count beside a bar
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ahalab.plan.resolve import floor_size
+from ahalab.plan.evaluation import floor_size
 from ahalab.records.run import Alarm, RunRecord
 from ahalab.report.protocols import exception_lines, protocol_held, replay_held, replay_lines
 from ahalab.report.sources import Study

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ahalab.errors import InputError, PlanError
+from ahalab.plain_files import read_plain
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Protocol, comparable_digest
 from ahalab.records.base import Record, decode_file, digest
@@ -90,7 +91,7 @@ def read_study(paths: StudyPaths) -> Study:
     return Study(
         plan=plan,
         plan_digest=plan_digest,
-        plan_text=paths.plan.read_text(encoding="utf-8"),
+        plan_text=read_plain(paths.plan).decode("utf-8"),
         comparison=comparison,
         changed=changed,
         claims=claims,
@@ -118,7 +119,7 @@ def _required(path: Path, kind: type[R], command: str) -> R:
 def _optional(path: Path, kind: type[R]) -> R | None:
     if not path.is_file():
         return None
-    return decode_file(path.read_bytes(), kind, str(path))
+    return decode_file(read_plain(path), kind, str(path))
 
 
 def _same_plan(path: Path, found: str, expected: str) -> None:

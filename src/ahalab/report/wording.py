@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from ahalab.visible import plain, written_out
+from ahalab.visible import written_out
 
 UNKNOWN = "–"  # None: not known, not defined; never 0
 MINUS = "\u2212"
@@ -145,9 +145,3 @@ def _pieces(text: str, *, lines: bool) -> Iterator[tuple[str, str]]:
     yield "text", "".join(run)
     if len(text) > MAX_TEXT:
         yield "cut", f" … {len(text) - MAX_TEXT:,} characters more"
-
-
-def excerpt(text: str, length: int = 90) -> str:
-    """Return the start of a text on one line, made visible."""
-    line = plain(" ".join(text[: 4 * length].split()))
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"

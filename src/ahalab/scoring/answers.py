@@ -12,7 +12,8 @@ from functools import lru_cache
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.commitment import Commitment, commit
 from ahalab.scoring.countdown import read_countdown_gold
-from ahalab.scoring.equality import LatexEqual, gold_fault, read_math_gold
+from ahalab.scoring.deciding import LatexEqual
+from ahalab.scoring.equality import gold_fault, read_math_gold
 from ahalab.scoring.judgement import Against, Verdict, judge
 from ahalab.scoring.numbers import read_gold
 from ahalab.scoring.patterns import compile_pattern

@@ -16,7 +16,7 @@ from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, Reward, score_batch
 from ahalab.scoring.attack_cases import Answer, Case, attack_cases, below
-from ahalab.scoring.components import Response, make_response
+from ahalab.scoring.components import Origin, Response, make_response
 
 DRAWS = 16
 """Draws per question, for an arm with a component that draws."""
@@ -238,7 +238,7 @@ def _responses(
                 completion=write(case),
                 gold=case.gold,
                 finish=finish,
-                prompt_id=f"{case.number:06d}",
+                origin=Origin(f"{case.number:06d}"),
                 asked=Asked(answer_format, task, case.question),  # as in training
             )
             for case in cases
@@ -258,7 +258,10 @@ def _rewards(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> l
 
 def _scored(arm: ArmDefinition, responses: Sequence[Response], draws: int) -> list[Reward]:
     batch = [
-        replace(response, seed=draw // 8, step=draw, sample=draw % 8)
+        replace(
+            response,
+            origin=replace(response.origin, seed=draw // 8, step=draw, sample=draw % 8),
+        )
         for response in responses
         for draw in range(draws)
     ]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.answers import DEFAULT_ASKED, Asked, Reading, Score, score_answer
-from ahalab.scoring.equality import LatexEqual
+from ahalab.scoring.deciding import LatexEqual
 from ahalab.scoring.format import format_fault
 from ahalab.scoring.reflection import reflection_markers, self_correction
 from ahalab.scoring.stated_number import closeness, gold_number, stated_number
@@ -35,20 +35,27 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a completion comes from: what tells it from every other of its study."""
+
+    prompt_id: str = ""
+    step: int = 0  # of training; 0 for an answer of the evaluation
+    sample: int = 0  # position in its group
+    seed: int = 0  # of the training run
+    completion_ids: tuple[int, ...] = ()  # for users' own rewards; () where there are none
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """What a component may look at."""
 
     completion: str
     gold: str
     finish: Finish
-    prompt_id: str
-    step: int
-    sample: int
+    origin: Origin
     asked: Asked
     score: Score  # evaluation scorer
     historical: Outcome  # training parser
-    seed: int  # training seed, for the random component
-    completion_ids: tuple[int, ...] = ()  # for users' own rewards; () where there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +72,16 @@ for, or one is missing."""
 
 Component = Callable[[Sequence[Response]], list[ComponentValue]]
 
+NOWHERE = Origin()
+
 
 def make_response(
     *,
     completion: str,
     gold: str,
     finish: Finish = "eos",
-    prompt_id: str = "",
-    step: int = 0,
-    sample: int = 0,
+    origin: Origin = NOWHERE,
     asked: Asked = DEFAULT_ASKED,
-    seed: int = 0,
-    completion_ids: tuple[int, ...] = (),
     latex_equal: LatexEqual | None = None,
 ) -> Response:
     """Score a completion once with both parsers, for every component to look at.
@@ -85,12 +90,8 @@ def make_response(
         completion: The model's text, without its prompt.
         gold: The gold answer.
         finish: Why generation ended.
-        prompt_id: The prompt's identity.
-        step: Training step.
-        sample: Position in the group.
+        origin: Where the completion comes from.
         asked: How the answer was asked for.
-        seed: Training seed.
-        completion_ids: Token ids, for users' own rewards.
         latex_equal: Decides LaTeX in mathematics; see `score_answer`.
 
     Returns:
@@ -98,10 +99,7 @@ def make_response(
     """
     score = score_answer(completion, gold, finish, asked, latex_equal)
     historical = historical_outcome(completion, gold)
-    return Response(
-        completion, gold, finish, prompt_id, step, sample, asked, score, historical, seed,
-        completion_ids,
-    )  # fmt: skip
+    return Response(completion, gold, finish, origin, asked, score, historical)
 
 
 def correct_strict(responses: Sequence[Response]) -> list[ComponentValue]:
@@ -151,9 +149,10 @@ def repeated_fraction(response: Response) -> float:
 def random_coin(responses: Sequence[Response]) -> list[ComponentValue]:
     """Pay 0 or 1 by a hash of seed, step, prompt and sample: a placebo that replays exactly."""
     values = []
-    for r in responses:
-        key = f"{r.seed}|{r.step}|{r.prompt_id}|{r.sample}".encode("utf-8", "surrogatepass")
-        values.append(ComponentValue(float(hashlib.sha256(key).digest()[0] & 1), "ok"))
+    for origin in (response.origin for response in responses):
+        key = f"{origin.seed}|{origin.step}|{origin.prompt_id}|{origin.sample}"
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+        values.append(ComponentValue(float(digest[0] & 1), "ok"))
     return values
 
 

@@ -8,15 +8,15 @@ normalised text; mathematics that stays different is handed to `latex_equal` whe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from ahalab.scoring.beyond import beyond_bounds, is_mathematics, without_unit
+from ahalab.scoring.beyond import beyond_bounds, is_mathematics
+from ahalab.scoring.deciding import LatexEqual, MathVerdict, decide
 from ahalab.scoring.latex import MAX_LATEX, bare_latex, plain
 from ahalab.scoring.naming import (
-    ASSIGNED,
     ASSIGNED_BACKWARDS,
     name_first,
     named_otherwise,
@@ -25,20 +25,8 @@ from ahalab.scoring.naming import (
     unnamed,
 )
 from ahalab.scoring.numbers import Number, read_number
+from ahalab.scoring.parts import equal_numbers, equal_part, number_of, split_parts
 from ahalab.scoring.text import clean_gold
-
-LatexVerdict = Literal["equal", "different", "timeout", "unreadable", "missing"]
-"""What a decider says; unreadable: the gold has no reading or does not equal itself; missing: the
-decider itself is not installed."""
-
-LatexEqual = Callable[[str, str], LatexVerdict]
-"""Decides whether two LaTeX answers, (stated, gold), are equal."""
-
-MathVerdict = LatexVerdict | Literal["bounds"]
-"""What a comparison ends with; bounds: too large or too deep, whatever time there is."""
-
-ROUNDED_PLACES = 3
-"""A gold with at least this many decimal places may be a rounding."""
 
 _LED = re.compile(
     r"^(?:the\s)?(?:(?:final|correct)\s)?answer\s?(?:is|:|=)\s*|^(?:=|\\approx)\s*(?=\S)",
@@ -52,17 +40,12 @@ _TEXT_UNIT = re.compile(
     r"(?:\s*\^\s*\{?[23]\}?)?\s*\.?$"
 )
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
-_JOIN = re.compile(r",|;|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])")
 _ALTERNATIVE = re.compile(
     r"(?<![A-Za-z\\])or(?![A-Za-z])|\d,? and \d|\d\s?to\s?\d|\d\s?\$?,?\s?and\s?\$?\d|\\lor\b"
 )
 _HUGE_POWER = re.compile(r"\^\s*\{?\(?\{?\s*\d+\s*\^|\^\s*\{?\s*\d{5,}")
-_NO_LIST = re.compile(r"[<>]|\\(?:[lg]eq?|cup|in|pm|mp)(?![A-Za-z])")  # a set in another notation
-_BASE = re.compile(r"\d_\{?(\d+)")  # 52_8: the base belongs to the value
-_SUBSCRIPT = re.compile(r"_\{[^{}]*\}")
 _MAX_PARTS = 50
 _MAX_SIDES = 4  # of a chain `10/3 \\approx 3.33`
-_MAX_DECIDED = 12  # parts compared by a decider, which may be slow
 _MAX_GOLD_WORDS = 4
 
 
@@ -75,33 +58,6 @@ class Gold:
     parts: tuple[str, ...]  # more than one for a list, a tuple, a set, an interval
     brackets: str  # the pair around the parts, "" without
     latex: str  # as LaTeX still, for a decider
-
-
-def equal_numbers(stated: Number, gold: Number) -> bool:
-    """Compare two numbers exactly, by the rules of docs/scoring.md.
-
-    A gold given in three or more decimal places may be a rounding: an exact value that rounds to it
-    is right. A stated percentage equals the bare percentage; where the gold is no integer it also
-    equals the share that it stands for.
-
-    Args:
-        stated: The response's number.
-        gold: The gold number.
-
-    Returns:
-        Whether the stated number is the gold.
-    """
-    if stated.value is None or gold.value is None:
-        return False
-    if stated.value == gold.value:
-        return True
-    if stated.percent and not gold.percent and gold.value.denominator != 1:
-        return bool(stated.value / 100 == gold.value)
-    if gold.decimals < ROUNDED_PLACES or (stated.decimals and stated.decimals <= gold.decimals):
-        return False
-    scale = 10**gold.decimals
-    distance = abs(stated.value * scale - gold.value * scale)
-    return bool(2 * distance <= 1)
 
 
 @lru_cache(maxsize=4096)
@@ -122,8 +78,8 @@ def read_math_gold(gold: str) -> Gold | None:
         return None
     if len(_WORD.findall(bare)) > _MAX_GOLD_WORDS or "nan" in bare.lower().split():
         return None
-    brackets, parts = _parts(bare if "=" in bare else unnamed(bare))
-    number = _number(unnamed(bare)) if len(parts) == 1 else None
+    brackets, parts = split_parts(bare if "=" in bare else unnamed(bare))
+    number = number_of(unnamed(bare)) if len(parts) == 1 else None
     if number is not None and number.value is None:
         return None
     return Gold(bare, number, parts, brackets, bare_latex(text))
@@ -157,7 +113,7 @@ def equal_math(stated: str, gold: Gold, latex_equal: LatexEqual | None = None) -
         return "different"
     if _same_without_unit(stated, gold):
         return "equal"
-    return "different" if latex_equal is None else _decide(stated, gold, latex_equal)
+    return "different" if latex_equal is None else decide(stated, gold.latex, latex_equal)
 
 
 def gold_fault(gold: Gold, latex_equal: LatexEqual) -> str | None:
@@ -170,7 +126,7 @@ def gold_fault(gold: Gold, latex_equal: LatexEqual) -> str | None:
     Returns:
         None when it can, or would not be asked (a number, a word, a ratio).
     """
-    for part in _parts(gold.latex)[1]:
+    for part in split_parts(gold.latex)[1]:
         if not is_mathematics(part) or read_number(plain(part)):
             continue
         if beyond_bounds(part):
@@ -199,7 +155,7 @@ def _ends_in(text: str) -> str:
     if not signs:
         return text
     first, last = text[: signs[0]], text[signs[-1] + 1 :]
-    a, b = _number(plain(first)), _number(plain(last))
+    a, b = number_of(plain(first)), number_of(plain(last))
     if a is not None and (b is None or a.value == b.value):
         return first
     return last if last.strip() and not ASSIGNED_BACKWARDS.match(plain(text)) else text
@@ -225,18 +181,13 @@ def _compare(bare: str, gold: Gold) -> Literal["equal", "different", "open"]:
     if len(gold.parts) == 1 and named_otherwise(bare, gold.text):
         return "open"
     if gold.number is not None:
-        number = _number(unnamed(bare))
+        number = number_of(unnamed(bare))
         if number is not None:
             return "equal" if equal_numbers(number, gold.number) else "different"
-    brackets, parts = _parts(bare if "=" in gold.text else unnamed(bare))
+    brackets, parts = split_parts(bare if "=" in gold.text else unnamed(bare))
     if len(parts) > 1 or len(gold.parts) > 1:
         return "equal" if _equal_parts(brackets, parts, gold) else "open"
     return "equal" if same_unnamed(bare, gold.text) else "open"
-
-
-def _number(text: str) -> Number | None:
-    """Read a number of a mathematics task, where `5!` is none."""
-    return None if text.endswith("!") else read_number(text)
 
 
 def _balanced(text: str) -> bool:
@@ -251,69 +202,10 @@ def _balanced(text: str) -> bool:
 
 def same_value(one: str, other: str) -> bool:
     """Say whether two stated LaTeX answers of one response are the same number or text."""
-    a, b = _number(plain(one[:MAX_LATEX])), _number(plain(other[:MAX_LATEX]))
+    a, b = number_of(plain(one[:MAX_LATEX])), number_of(plain(other[:MAX_LATEX]))
     if a is not None and b is not None:
         return a.value == b.value
     return normal(one[:MAX_LATEX]) == normal(other[:MAX_LATEX])
-
-
-def _said(equal: bool) -> LatexVerdict:
-    return "equal" if equal else "different"
-
-
-def _decide(stated: str, gold: Gold, latex_equal: LatexEqual) -> MathVerdict:
-    """Settle what the exact rules leave open: part by part where both sides are lists."""
-    left, right = _sides(bare_latex(stated), gold.latex)
-    brackets, parts = _parts(left)
-    gold_brackets, gold_parts = _parts(right)
-    if len(parts) == len(gold_parts) == 1 or (
-        len(parts) != len(gold_parts) and _NO_LIST.search(left + right)
-    ):
-        return _decide_part(left, right, latex_equal)
-    free = {brackets, gold_brackets} <= {"", "{}"}
-    if len(parts) != len(gold_parts) or (brackets != gold_brackets and not free):
-        return "different"
-    if len(parts) > _MAX_DECIDED:
-        return "bounds"
-    remaining = list(gold_parts)
-    for part in parts:
-        for other in remaining if free else remaining[:1]:
-            if named_otherwise(part, other):  # a = 1 is not b = 1
-                continue
-            verdict = _decide_part(part, other, latex_equal)
-            if verdict == "equal":
-                remaining.remove(other)
-                break
-            if verdict != "different":
-                return verdict
-        else:
-            return "different"
-    return "equal"
-
-
-def _sides(stated: str, gold: str) -> tuple[str, str]:
-    """Drop the variable that only one side names (`x = 5`), or that both name alike."""
-    names = ASSIGNED.match(stated), ASSIGNED.match(gold)
-    several = stated.count("=") > 1 and gold.count("=") > 1  # a = 1, b = 2
-    if several or (names[0] and names[1] and names[0].group() != names[1].group()):
-        return stated, gold
-    return unnamed(stated), unnamed(gold)
-
-
-def _decide_part(stated: str, gold: str, latex_equal: LatexEqual) -> MathVerdict:
-    if not is_mathematics(gold):
-        return _said(_equal_part(stated, gold))
-    if _equal_part(stated, gold):
-        return "equal"
-    stated = without_unit(stated)
-    if not is_mathematics(stated) or all(_number(plain(s)) for s in (stated, gold)):
-        return _said(_equal_part(stated, gold))
-    if beyond_bounds(stated) or beyond_bounds(gold):
-        return "bounds"
-    equations = ["=" in _SUBSCRIPT.sub("", side) for side in (stated, gold)]
-    if equations[0] != equations[1] or _BASE.findall(stated) != _BASE.findall(gold):
-        return "different"
-    return latex_equal(stated, gold)
 
 
 def is_hedged(stated: str, gold: Gold) -> bool:
@@ -329,59 +221,11 @@ def _equal_parts(brackets: str, parts: Sequence[str], gold: Gold) -> bool:
     if brackets != gold.brackets and not {brackets, gold.brackets} <= {"", "{}"}:
         return False
     if gold.brackets not in ("", "{}"):
-        return all(_equal_part(a, b) for a, b in zip(parts, gold.parts, strict=True))
+        return all(equal_part(a, b) for a, b in zip(parts, gold.parts, strict=True))
     left = list(gold.parts)  # a list and a set have no order
     for part in parts:
-        match = next((other for other in left if _equal_part(part, other)), None)
+        match = next((other for other in left if equal_part(part, other)), None)
         if match is None:
             return False
         left.remove(match)
     return True
-
-
-def _equal_part(stated: str, gold: str) -> bool:
-    if named_otherwise(stated, gold):
-        return False
-    a, b = _number(unnamed(stated)), _number(unnamed(gold))
-    if a is not None and b is not None:
-        return equal_numbers(a, b)
-    return normal(stated) == normal(gold)
-
-
-def _parts(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split at the top-level commas; a comma between digit groups is no comma."""
-    text = text.strip()
-    if text.startswith("\\pm"):
-        rest = text[3:].strip()
-        return "", (rest, f"-{rest}")
-    brackets = ""
-    body = text.replace("\\{", "{").replace("\\}", "}")
-    if len(body) > 1 and body[0] in "([{" and body[-1] in ")]}" and _closes_at_end(body):
-        brackets, body = body[0] + body[-1], body[1:-1]
-    parts = _split(body)
-    if len(parts) == 1:
-        return "", (text,)
-    return brackets, parts
-
-
-def _closes_at_end(text: str) -> bool:
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        if depth == 0:
-            return position == len(text) - 1
-    return False
-
-
-def _split(body: str) -> tuple[str, ...]:
-    if not _JOIN.search(body) or re.fullmatch(r"[-+$]*\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*", body):
-        return (body,)
-    parts, depth, start = [], 0, 0
-    joins = {match.start(): match.end() for match in _JOIN.finditer(body)}
-    for position, character in enumerate(body):
-        depth += (character in "([{") - (character in ")]}")
-        if depth == 0 and position in joins and position >= start:
-            parts.append(body[start:position].strip())
-            start = joins[position]
-    parts.append(body[start:].strip())
-    return tuple(kept for part in parts if (kept := part.strip(" $")))

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from ahalab.records.terms import Outcome
 from ahalab.scoring.commitment import Commitment
 from ahalab.scoring.countdown import ExpressionError, read_countdown_gold, solves
+from ahalab.scoring.deciding import LatexEqual, MathVerdict
 from ahalab.scoring.equality import (
-    LatexEqual,
-    MathVerdict,
     equal_math,
-    equal_numbers,
     is_hedged,
     read_math_gold,
 )
 from ahalab.scoring.latex import MAX_LATEX
 from ahalab.scoring.numbers import read_gold
+from ahalab.scoring.parts import equal_numbers
 from ahalab.scoring.text import clean_gold
 from ahalab.scoring.values import Value
 

@@ -62,12 +62,12 @@ class OwnReward:
     def _arguments(self, responses: Sequence[Response]) -> dict[str, Any]:
         golds = [r.gold for r in responses]
         questions = [r.asked.prompt or "" for r in responses]
-        step = responses[0].step if responses else 0
+        step = responses[0].origin.step if responses else 0
         offered: dict[str, Any] = {
             "prompts": [self.conversation(question) for question in questions],
             "completions": [[{"role": "assistant", "content": r.completion}] for r in responses],
-            "completion_ids": [list(r.completion_ids) for r in responses],
-            "prompt_id": [r.prompt_id for r in responses],
+            "completion_ids": [list(r.origin.completion_ids) for r in responses],
+            "prompt_id": [r.origin.prompt_id for r in responses],
             "trainer_state": TrainerView(step, self.max_steps),
             "log_extra": _unheard,
             "log_metric": _unheard,

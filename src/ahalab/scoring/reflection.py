@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from ahalab.scoring.countdown import ExpressionError, evaluate
-from ahalab.scoring.equality import equal_numbers
 from ahalab.scoring.numbers import find_numbers, read_gold
+from ahalab.scoring.parts import equal_numbers
 from ahalab.scoring.text import clean, clean_gold
 
 MARKERS_VERSION = "1"

@@ -15,7 +15,7 @@ from typing import Self
 from weakref import WeakSet
 
 from ahalab.killable import Killable
-from ahalab.scoring.equality import LatexEqual, LatexVerdict
+from ahalab.scoring.deciding import LatexEqual, LatexVerdict
 from ahalab.scoring.latex import MAX_LATEX
 
 DEFAULT_SECONDS = 2.0
@@ -137,7 +137,7 @@ class LatexPool:
             self._worker = self._next()
             try:
                 said = self._worker.answer(START_SECONDS)
-            except BaseException:
+            except BaseException:  # an interrupt: a worker that was not heard is not used
                 self._drop()
                 raise
             if said != {"verdict": "ready"}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ahalab.errors import InputError, LockedError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file, encode_pretty
 from ahalab.records.weights import BaseTensors, Tensor
 from ahalab.store.durable import replace_file
@@ -22,7 +23,7 @@ def recorded_base(paths: StudyPaths) -> BaseTensors | None:
     path = paths.base_tensors
     if not path.is_file():
         return None
-    return decode_file(path.read_bytes(), BaseTensors, str(path))
+    return decode_file(read_plain(path), BaseTensors, str(path))
 
 
 def fingerprint_base(paths: StudyPaths, folder: Path) -> tuple[Tensor, ...]:
@@ -52,7 +53,7 @@ def fingerprint_base(paths: StudyPaths, folder: Path) -> tuple[Tensor, ...]:
 def _record(paths: StudyPaths, tensors: tuple[Tensor, ...]) -> None:
     record = BaseTensors(base_digest=weights_digest(tensors), tensors=tensors)
     try:
-        with WriterLock(paths.work / "locks" / "base-tensors.lock"):
+        with WriterLock(paths.lock("base-tensors")):
             if not paths.base_tensors.exists():
                 replace_file(paths.base_tensors, encode_pretty(record))
     except LockedError:

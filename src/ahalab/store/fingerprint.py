@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import digest_bytes
 from ahalab.records.foreign import read_json
 from ahalab.records.weights import Tensor
@@ -150,7 +151,7 @@ def tokenizer_fingerprint(folder: Path) -> str:
     present = [folder / n for n in names if (folder / n).is_file()]
     if not present:
         raise InputError(f"{folder}: expected a tokenizer (tokenizer.json), found none.")
-    lines = [f"{p.name} {digest_bytes(p.read_bytes())}" for p in present]
+    lines = [f"{p.name} {digest_bytes(read_plain(p))}" for p in present]
     if settings := tokenizer_settings(folder):
         lines.append(f"settings {json.dumps(settings, sort_keys=True)}")
     return _digest_lines(lines)
@@ -189,7 +190,7 @@ def read_object(path: Path) -> dict[str, Any]:
         return {}
     try:
         # Bytes as they are would be taken for UTF-16 or UTF-32 where they look so.
-        read = json.loads(path.read_bytes().decode("utf-8-sig"))
+        read = json.loads(read_plain(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a JSON object, found: {error}.") from error
     if not isinstance(read, dict):
@@ -215,7 +216,7 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / ADAPTER_CONFIG
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             payload = file.read(MAX_CONFIG_BYTES + 1)
         if len(payload) > MAX_CONFIG_BYTES:
             raise ValueError(f"more than {MAX_CONFIG_BYTES} bytes")

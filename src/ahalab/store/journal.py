@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ahalab.errors import RecordError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_row, encode
 from ahalab.records.journal import (
     JournalAttempt,
@@ -121,7 +122,7 @@ def read_journal(path: Path) -> JournalState:
         RecordError: Anything malformed before that, with `file:line`.
     """
     state = JournalState()
-    payload = path.read_bytes() if path.exists() else b""
+    payload = read_plain(path) if path.exists() else b""
     lines = payload.split(b"\n")
     state.torn = lines.pop()
     for number, line in enumerate(lines, start=1):

@@ -88,6 +88,10 @@ class StudyPaths:
         """Torn tails that a resume cut off."""
         return self.work / "broken"
 
+    def lock(self, name: str) -> Path:
+        """Return the lock of a writer, by what it writes, as `arms/random/seed-0/answers`."""
+        return self.work / "locks" / f"{name.replace('/', '-')}.lock"
+
     @property
     def plan(self) -> Path:
         """The frozen plan."""

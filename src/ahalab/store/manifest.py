@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import digest_bytes, encode_pretty
 from ahalab.records.manifest import Manifest, ManifestEntry
 from ahalab.store.durable import replace_file
@@ -43,7 +44,7 @@ def files_below(root: Path) -> Iterator[tuple[str, Path, int]]:
 
 def hash_file(path: Path) -> str:
     """Return the sha256 of a file's bytes, 64 hex digits."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -89,6 +90,6 @@ def write_manifest(paths: StudyPaths, plan_digest: str) -> Manifest:
         derived=_entries(paths.root, derived=True),
     )
     payload = encode_pretty(manifest)
-    if not paths.manifest.exists() or paths.manifest.read_bytes() != payload:
+    if not paths.manifest.exists() or read_plain(paths.manifest) != payload:
         replace_file(paths.manifest, payload)
     return manifest

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 import zstandard
 
 from ahalab.errors import InputError, RecordError
+from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import Record, decode_row
 from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.journal import JournalBatch
@@ -60,7 +61,7 @@ def read_bytes(path: Path) -> bytes:
     """
     stored = stored_path(path)
     if stored.suffix != ".zst":
-        return stored.read_bytes()
+        return read_plain(stored)
     with open_rows(stored) as stream:
         return stream.read()
 
@@ -81,7 +82,7 @@ def open_rows(stored: Path) -> Iterator[BinaryIO]:
         RecordError: The compressed form is damaged, or larger than row files are; also while it is
             read, where more or less comes than was declared.
     """
-    with stored.open("rb") as file:
+    with open_plain(stored) as file:
         if stored.suffix != ".zst":
             yield file
             return
@@ -123,7 +124,7 @@ class _Unpacked(io.RawIOBase):
 
 def _unpacked_size(stored: Path) -> int:
     """Return the size the frame declares; the reader alone takes a cut frame for whole."""
-    with stored.open("rb") as file:
+    with open_plain(stored) as file:
         try:
             header = zstandard.get_frame_parameters(file.read(18))  # the largest header
         except zstandard.ZstdError as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import digest_bytes
 from ahalab.store.durable import replace_file
 
@@ -37,7 +38,7 @@ class RewardSource:
     @property
     def digest(self) -> str:
         """Digest of every file's name and bytes."""
-        lines = [f"{digest_bytes((self.folder / name).read_bytes())} {name}" for name in self.files]
+        lines = [f"{digest_bytes(read_plain(self.folder / name))} {name}" for name in self.files]
         return digest_bytes("\n".join(lines).encode())
 
 
@@ -89,7 +90,7 @@ def copy_rewards(sources: Iterable[RewardSource], folder: Path) -> None:
     for source in sources:
         if not source.beside or source.folder == folder.resolve():
             continue
-        payloads = {name: (source.folder / name).read_bytes() for name in source.files}
+        payloads = {name: read_plain(source.folder / name) for name in source.files}
         size = sum(len(payload) for payload in payloads.values())
         if size > MAX_COPIED_BYTES:
             raise InputError(

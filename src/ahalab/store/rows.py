@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from ahalab.errors import InputError, PlanError, RecordError
+from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import Record, decode_row, encode
 from ahalab.records.foreign import MAX_LINE_BYTES
 from ahalab.records.journal import (
@@ -125,7 +126,7 @@ class RowWriter(Generic[R]):
         try:
             fsync_folder(self.path.parent)
             self._begin(state)
-        except BaseException:
+        except BaseException:  # whatever ends it, no open descriptor is left
             self.close()
             raise
 
@@ -167,7 +168,7 @@ class RowWriter(Generic[R]):
         if not self.path.exists():
             return
         line = 1
-        with self.path.open("rb") as rows:
+        with open_plain(self.path) as rows:
             for batch in state.batches:
                 part = rows.read(batch.end - batch.start)
                 digest = hashlib.sha256(part).hexdigest()
@@ -253,7 +254,7 @@ class RowWriter(Generic[R]):
             return
         kept = self.state.batches[:batches]
         end = kept[-1].end if kept else 0
-        with self.path.open("rb") as rows:
+        with open_plain(self.path) as rows:
             rows.seek(end)
             gone = rows.read()
         line = JournalCut(
@@ -273,7 +274,7 @@ class RowWriter(Generic[R]):
         line = JournalSeal(
             rows=self.state.rows,
             bytes=self.state.end,
-            sha256=hashlib.sha256(self.path.read_bytes()).hexdigest(),
+            sha256=hashlib.sha256(read_plain(self.path)).hexdigest(),
             previous="",
         )
         with self._writing():
@@ -303,7 +304,7 @@ def compress_sealed(path: Path) -> None:
     """Keep a large sealed row file compressed. Does nothing when that is done or not needed."""
     if not path.is_file() or path.stat().st_size < COMPRESS_FROM_BYTES:
         return
-    replace_file(sealed_path(path), packed(path.read_bytes()))
+    replace_file(sealed_path(path), packed(read_plain(path)))
     path.unlink()
     fsync_folder(path.parent)
 

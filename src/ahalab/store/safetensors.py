@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ahalab.errors import InputError
+from ahalab.plain_files import open_plain
 from ahalab.records.foreign import read_json
 
 MAX_HEADER_BYTES = 1 << 20
@@ -59,7 +60,7 @@ def tensor_entries(path: Path) -> list[TensorEntry]:
             file exactly.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= MAX_HEADER_BYTES:
                 raise ValueError(f"a header of {length} bytes")
@@ -95,8 +96,8 @@ def _entry(name: str, spec: dict[str, object], base: int) -> TensorEntry:
     if any(type(n) is not int or n < 0 for n in (*shape, start, end)):
         told = f"shape {shape!r:.{MAX_TOLD}} at {offsets!r:.{MAX_TOLD}}"
         raise ValueError(f"tensor {name:.{MAX_TOLD}} of {told}")
-    # An axis of 2**70 beside one of 0 takes no byte, and no array can have it.
-    if len(shape) > MAX_AXES or any(n >> 62 for n in shape):
+    # Axes of 2**40 and 2**40 beside one of 0 take no byte, and no array can have them.
+    if len(shape) > MAX_AXES or math.prod(n or 1 for n in shape) >> 60:
         raise ValueError(f"tensor {name:.{MAX_TOLD}} of shape {shape!r:.{MAX_TOLD}}")
     if not name.isprintable():  # a line break would let one name stand for two tensors in a digest
         raise ValueError(f"a tensor named {name!r:.{MAX_TOLD}}")
@@ -106,7 +107,7 @@ def _entry(name: str, spec: dict[str, object], base: int) -> TensorEntry:
 def tensor_digests(path: Path) -> Iterator[tuple[TensorEntry, str]]:
     """Yield each tensor with the sha256 of its bytes, in name order."""
     entries = tensor_entries(path)
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for entry in entries:
             file.seek(entry.start)
             remaining, digest = entry.end - entry.start, hashlib.sha256()
@@ -126,7 +127,7 @@ def load_float32(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         InputError: A tensor is not of a float type.
     """
     tensors = {}
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         for entry in tensor_entries(path):
             file.seek(entry.start)
             payload = file.read(entry.end - entry.start)

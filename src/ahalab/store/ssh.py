@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError, MissingError
+from ahalab.plain_files import read_plain
 
 NAMESPACE = "ahalab-evidence"  # a signature made for mail, git or a login is none over evidence
 MAX_SIGNATURE_BYTES = 1 << 16
@@ -106,7 +107,7 @@ def sign(payload: bytes, key: Path) -> bytes:
         signature = message.with_name(f"{message.name}.sig")
         if done.returncode != 0 or not signature.is_file():
             raise InputError(f"{key}: {_why_not_signed(done.stderr)}")
-        return signature.read_bytes()
+        return read_plain(signature)
 
 
 def _why_not_signed(said: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.records.foreign import MAX_LINE_BYTES, read_json
 from ahalab.records.terms import Split
 
@@ -142,6 +143,6 @@ def _decoded(path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise InputError(f"{path}: expected a readable file, found: {error.strerror}.") from error

@@ -148,6 +148,11 @@ def _prepared(builder: Any) -> dict[str, Any]:
     return {name: builder.as_dataset(split=name) for name in builder.info.splits or {}}
 
 
+def _named(builder: Any) -> list[str]:
+    """Return the files that a dataset would be read from: paths, and addresses."""
+    return [str(name) for files in (builder.config.data_files or {}).values() for name in files]
+
+
 def _local(source: Source) -> Opened:
     """Open a local copy: the hub's own folders, or what `save_to_disk` wrote."""
     datasets, folder = _library(), Path(str(source.folder))
@@ -166,8 +171,7 @@ def _local(source: Source) -> Opened:
             require_readable(saved_files(folder))
             return Opened(dict(datasets.load_from_disk(str(folder))), None)
         builder = _local_builder(datasets, folder, source.subset)
-        named = [name for files in (builder.config.data_files or {}).values() for name in files]
-        require_readable(require_files_within(folder, named))
+        require_readable(require_files_within(folder, _named(builder)))
         return Opened(_prepared(builder), None)
 
 
@@ -224,6 +228,12 @@ def _fetched(source: Source) -> Opened:
             builder = datasets.load_dataset_builder(
                 source.dataset, source.subset, revision=source.revision
             )
+            own = [name for name in _named(builder) if "://" not in name]
+            if own:  # its README may name any path
+                raise InputError(
+                    f"task: {source.dataset}: expected files of its own, found one of this "
+                    f"machine: {own[0]!r:.200}. Take another task.subset, or another dataset."
+                )
             opened = Opened(_prepared(builder), str(builder.hash))
     except datasets.exceptions.DatasetNotFoundError as error:
         raise InputError(f"task: {_reason(error)}. Mend task.dataset or task.revision.") from error

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.plan.schedule import prompts_asked
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -159,7 +160,7 @@ def prepare_prompts(
     if prompts_ready(plan, paths):
         return
     drawn = draw_prompts(plan, model, pilot)
-    with WriterLock(paths.work / "locks" / "prompts.lock"):
+    with WriterLock(paths.lock("prompts")):
         for split in drawn.prompts:
             file = prompt_file(plan, paths, split)
             if not finished(file):
@@ -179,7 +180,7 @@ def present_prompts(
     if not prompts_ready(plan, paths):
         return draw_prompts(plan, model, pilot)
     report = paths.prompt_report
-    selection = decode_file(report.read_bytes(), Selection, str(report))
+    selection = decode_file(read_plain(report), Selection, str(report))
     return DrawnPrompts({s: read_prompts(paths, s) for s in prompts_asked(plan)}, selection)
 
 

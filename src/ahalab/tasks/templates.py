@@ -10,6 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.plan.templates import SET_VERSION, asked_templates
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
@@ -68,7 +69,7 @@ def prepare_templates(
             chat template refuses a template of the plan.
     """
     offered = read_prompts(paths, template_split(plan))
-    with WriterLock(paths.work / "locks" / "templates.lock"):
+    with WriterLock(paths.lock("templates")):
         count = _questions(paths, len(offered), limit)
         chosen = draw_for_templates(offered, count, plan.evaluation.seed)
         prompts: dict[str, list[Prompt]] = {}
@@ -100,7 +101,7 @@ def read_template_set(paths: StudyPaths) -> TemplateSet | None:
         RecordError: It is malformed.
     """
     path = paths.template_set
-    return decode_file(path.read_bytes(), TemplateSet, str(path)) if path.is_file() else None
+    return decode_file(read_plain(path), TemplateSet, str(path)) if path.is_file() else None
 
 
 def _questions(paths: StudyPaths, available: int, limit: int | None) -> int:

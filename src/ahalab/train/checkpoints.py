@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ahalab.errors import AhaLabError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import Record, decode_file, encode_pretty
 from ahalab.store.durable import replace_file, require_room
 from ahalab.store.manifest import hash_file
@@ -46,7 +47,7 @@ def full_disk_told(root: Path) -> Iterator[None]:
         yield
     except (AhaLabError, OSError):
         raise  # these say so themselves
-    except Exception:
+    except Exception:  # of whatever kind a library raises: the disk is asked
         if root.is_dir():
             require_room(root)
         raise
@@ -79,7 +80,7 @@ def last_sound(root: Path, plan_digest: str, run: str) -> Checkpoint | None:
     for step in steps:
         folder = folder_of(root, step)
         try:
-            payload = (folder / MARKER).read_bytes()
+            payload = read_plain(folder / MARKER)
             marker = decode_file(payload, Checkpoint, str(folder / MARKER))
         except (OSError, RecordError):
             continue

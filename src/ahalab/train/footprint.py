@@ -44,24 +44,39 @@ def memory_parts(
         Parts that add up: of generation (the cache) and the training pass (activations and
         logits), which follow one another, only the larger one is among them.
     """
-    grpo, config = plan.grpo, model.config.get_text_config()
-    rows = int(grpo["per_device_train_batch_size"])
-    written = int(grpo["max_completion_length"])
-    tokens = longest_prompt + written
+    tokens = longest_prompt + int(plan.grpo["max_completion_length"])  # of the longest row
+    training = _training_pass(plan, model, tokens)
+    cache = _generation(plan, model, tokens)
+    larger = training if sum(p.bytes for p in training) >= cache.bytes else [cache]
+    return (*_held_throughout(plan, model, adapter, process_bytes), *larger)
+
+
+def _held_throughout(
+    plan: Plan, model: Any, adapter: AdapterFit, process_bytes: int
+) -> list[MemoryPart]:
+    optimizer = str(plan.grpo["optim"])
     weights = sum(p.nbytes for p in model.parameters()) - adapter.bytes
-    fixed = [
+    parts = [
         MemoryPart(name="weights", bytes=weights, basis=f"the base in {plan.model.dtype}"),
         MemoryPart(
             name="adapter",
-            bytes=2 * adapter.bytes + _state_bytes(str(grpo["optim"])) * adapter.parameters,
-            basis=f"{adapter.parameters:,} parameters, gradients, state of {grpo['optim']}",
+            bytes=2 * adapter.bytes + _state_bytes(optimizer) * adapter.parameters,
+            basis=f"{adapter.parameters:,} parameters, gradients, state of {optimizer}",
         ),
     ]
     if process_bytes:
         basis = "python and its libraries, as measured"
-        fixed.insert(0, MemoryPart(name="process", bytes=process_bytes, basis=basis))
+        parts.insert(0, MemoryPart(name="process", bytes=process_bytes, basis=basis))
+    return parts
+
+
+def _training_pass(plan: Plan, model: Any, tokens: int) -> list[MemoryPart]:
+    """Return what a forward pass keeps for its backward pass; only completions have logits."""
+    rows = int(plan.grpo["per_device_train_batch_size"])
+    written = int(plan.grpo["max_completion_length"])
+    words = int(model.config.get_text_config().vocab_size)
     per_token, how = _activation_bytes(model, plan)
-    training = [
+    parts = [
         MemoryPart(
             name="activations",
             bytes=rows * tokens * per_token,
@@ -69,26 +84,29 @@ def memory_parts(
         ),
         MemoryPart(
             name="logits",
-            bytes=rows * written * int(config.vocab_size) * 4,
-            basis=f"{rows} rows x {written} tokens x {config.vocab_size:,} words in fp32",
+            bytes=rows * written * words * 4,
+            basis=f"{rows} rows x {written} tokens x {words:,} words in fp32",
         ),
     ]
     if plan.model.device == "cpu":
         held_back = MemoryPart(
             name="allocator",
-            bytes=(HEAP_FACTOR - 1) * training[0].bytes,
+            bytes=(HEAP_FACTOR - 1) * parts[0].bytes,
             basis="freed blocks that the C allocator keeps, as much again as the activations",
         )
-        training.insert(1, held_back)
-    generated = rows * int(grpo["steps_per_generation"])
-    per_cached = _cache_bytes(config, next(model.parameters()).element_size())
-    cache = MemoryPart(
+        parts.insert(1, held_back)
+    return parts
+
+
+def _generation(plan: Plan, model: Any, tokens: int) -> MemoryPart:
+    grpo, config = plan.grpo, model.config.get_text_config()
+    rows = int(grpo["per_device_train_batch_size"]) * int(grpo["steps_per_generation"])
+    per_token = _cache_bytes(config, next(model.parameters()).element_size())
+    return MemoryPart(
         name="generation cache",
-        bytes=generated * tokens * per_cached,
-        basis=f"{generated} rows x {tokens} tokens x {per_cached:,} bytes",
+        bytes=rows * tokens * per_token,
+        basis=f"{rows} rows x {tokens} tokens x {per_token:,} bytes",
     )
-    larger = training if sum(p.bytes for p in training) >= cache.bytes else [cache]
-    return (*fixed, *larger)
 
 
 def _state_bytes(optimizer: str) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError, PlanError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -115,5 +116,5 @@ def load_pilot(like: Path) -> Pilot:
             f"--like {like}: expected the folder of a finished run (arms/<arm>/seed-<s>), found "
             "no run.json."
         )
-    record = decode_file(path.read_bytes(), RunRecord, str(path))
+    record = decode_file(read_plain(path), RunRecord, str(path))
     return Pilot(StudyPaths(like.resolve().parents[2]), like, record)

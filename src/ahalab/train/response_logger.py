@@ -18,6 +18,7 @@ from ahalab.records.terms import Finish
 from ahalab.scoring.answers import Asked
 from ahalab.scoring.arms import ArmDefinition, Reward, failed, score_batch
 from ahalab.scoring.components import (
+    Origin,
     Response,
     is_formatted,
     make_response,
@@ -43,27 +44,29 @@ class Pending:
     handed: list[float]  # what the trainer was given, also for rows without a reward
 
 
+@dataclass(frozen=True, slots=True)
+class RewardTerms:
+    """On what terms the completions of a run are rewarded."""
+
+    arm: ArmDefinition
+    on_error: Literal["stop", "none"]  # where a reward's own code fails
+    seed: int
+    asked: Asked
+    group_size: int
+
+
 class ResponseLogger:
     """TRL's reward function for one arm, and the writer of its rollouts."""
 
     def __init__(
         self,
-        arm: ArmDefinition,
-        *,
-        on_error: Literal["stop", "none"],
-        seed: int,
-        asked: Asked,
-        group_size: int,
+        terms: RewardTerms,
         end_ids: frozenset[int],
         writer: RowWriter[Rollout] | None,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.__name__ = arm.name  # the name under which TRL reports it
-        self.arm = arm
-        self.on_error = on_error
-        self.seed = seed
-        self.asked = asked
-        self.group_size = group_size
+        self.__name__ = terms.arm.name  # the name under which TRL reports it
+        self.terms = terms
         self.end_ids = end_ids
         self.writer = writer  # None in all processes but the first
         self.ranks = ranks
@@ -89,32 +92,35 @@ class ResponseLogger:
             RewardError: A reward's own code failed, and the arm's policy is to stop; the row is
                 named.
         """
+        terms, size = self.terms, self.terms.group_size
         step = int(trainer_state.global_step)
         responses, groups = [], []
-        first = self.ranks.index * len(completions) // self.group_size  # group of this process
+        first = self.ranks.index * len(completions) // size  # group of this process
         for i, (completion, ids) in enumerate(zip(completions, completion_ids, strict=True)):
-            groups.append(first + i // self.group_size)
+            groups.append(first + i // size)
             responses.append(
                 make_response(
                     completion=_text(completion),
                     gold=gold[i],
                     finish=self._finish(ids),
-                    prompt_id=prompt_id[i],
-                    step=step,
-                    sample=i % self.group_size,
-                    asked=replace(self.asked, prompt=question[i]),
-                    seed=self.seed,
-                    completion_ids=tuple(int(token) for token in ids),
-                    latex_equal=row_decider(self.asked.task),
+                    origin=Origin(
+                        prompt_id=prompt_id[i],
+                        step=step,
+                        sample=i % size,
+                        seed=terms.seed,
+                        completion_ids=tuple(int(token) for token in ids),
+                    ),
+                    asked=replace(terms.asked, prompt=question[i]),
+                    latex_equal=row_decider(terms.asked.task),
                 )
             )
-        rewards = score_batch(self.arm, responses)
-        if self.on_error == "stop":
+        rewards = score_batch(terms.arm, responses)
+        if terms.on_error == "stop":
             for response, reward in zip(responses, rewards, strict=True):
-                _stop_at_failure(self.arm, response, reward)
+                _stop_at_failure(terms.arm, response, reward)
         handed: list[float] = []
-        for start in range(0, len(rewards), self.group_size):
-            group = rewards[start : start + self.group_size]
+        for start in range(0, len(rewards), size):
+            group = rewards[start : start + size]
             handed += handed_rewards([reward.reward for reward in group])
         self._pending = Pending(step, groups, responses, rewards, handed)
         return handed
@@ -132,8 +138,8 @@ class ResponseLogger:
             return []
         found = []
         rewards = [reward.reward for reward in self._pending.rewards]
-        for start in range(0, len(rewards), self.group_size):
-            group = rewards[start : start + self.group_size]
+        for start in range(0, len(rewards), self.terms.group_size):
+            group = rewards[start : start + self.terms.group_size]
             known = [value for value in group if value is not None]
             dead = not known or max(known) - min(known) <= SAME_REWARD
             found += [
@@ -173,9 +179,8 @@ class ResponseLogger:
             # Written so that a NaN, which compares with nothing, is refused.
             if not abs(value - used_rewards[i]) <= FLOAT32_TOLERANCE * max(1.0, abs(value)):
                 raise RewardError(
-                    f"step {pending.step}, prompt {response.prompt_id}, sample "
-                    f"{response.sample}: expected "
-                    f"the trainer to use reward {value}, found {used_rewards[i]}."
+                    f"{_place(response.origin)}: expected the trainer to use reward {value}, "
+                    f"found {used_rewards[i]}."
                 )
             rows.append(self._rollout(pending, i, float(advantages[i])))
         self.last_batch = self.ranks.gather(rows)
@@ -188,10 +193,10 @@ class ResponseLogger:
             step=pending.step,
             rank=self.ranks.index,
             group=pending.groups[i],
-            prompt_id=response.prompt_id,
-            sample=response.sample,
+            prompt_id=response.origin.prompt_id,
+            sample=response.origin.sample,
             completion=response.completion,
-            completion_ids=response.completion_ids,
+            completion_ids=response.origin.completion_ids,
             finish=response.finish,
             components={
                 name: ComponentRow(value=part.value, status=part.status)
@@ -214,11 +219,15 @@ def _stop_at_failure(arm: ArmDefinition, response: Response, reward: Reward) -> 
     faults = [f"{name} {part.status}" for name, part in reward.components.items() if failed(part)]
     if faults:
         raise RewardError(
-            f"arm {arm.name}, step {response.step}, prompt {response.prompt_id}, sample "
-            f"{response.sample}: expected a finite reward, found {'; '.join(faults)}. Completion: "
-            f"{response.completion[:120]!r}. Mend the reward and begin a new study, or set "
-            "`on_error: none` for the arm to leave such rows without a reward."
+            f"arm {arm.name}, {_place(response.origin)}: expected a finite reward, found "
+            f"{'; '.join(faults)}. Completion: {response.completion[:120]!r}. Mend the reward and "
+            "begin a new study, or set `on_error: none` for the arm to leave such rows without a "
+            "reward."
         )
+
+
+def _place(origin: Origin) -> str:
+    return f"step {origin.step}, prompt {origin.prompt_id}, sample {origin.sample}"
 
 
 def _text(completion: Any) -> str:

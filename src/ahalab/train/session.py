@@ -1,41 +1,28 @@
-"""One attempt at one run: from the last sound checkpoint to the run's own record, written last."""
+"""One attempt at one run: from the last sound checkpoint to the last one."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from ahalab.errors import AlarmError, InputError
-from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
-from ahalab.records.base import digest, encode_pretty
-from ahalab.records.journal import JournalAttempt
+from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
-from ahalab.records.run import Attempt, RunRecord
 from ahalab.records.step import Step
-from ahalab.records.validation import ValidationAnswer
-from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition
-from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.diagnostics import diagnose
-from ahalab.store.adapters import adapter_effect_norm
 from ahalab.store.base_tensors import fingerprint_base
-from ahalab.store.durable import replace_file
 from ahalab.store.fingerprint import (
-    adapter_fingerprint,
     base_tensors,
-    tokenizer_fingerprint,
     weights_digest,
 )
-from ahalab.store.journal import read_journal
-from ahalab.store.layout import RunPaths, StudyPaths
+from ahalab.store.layout import StudyPaths
 from ahalab.store.models import (
     end_ids,
     has_experts,
@@ -43,13 +30,10 @@ from ahalab.store.models import (
     quiet_libraries,
     resolve_model,
 )
-from ahalab.store.reading import journal_path, read_rows
-from ahalab.store.rows import RowFile
-from ahalab.store.versions import git_commit, versions
+from ahalab.store.reading import read_rows
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.questions import asked_of
-from ahalab.tasks.render import load_tokenizer, messages, template_fingerprint
-from ahalab.train.adapter import save_adapter
+from ahalab.tasks.render import load_tokenizer, messages
 from ahalab.train.checkpoints import (
     Checkpoint,
     file_digests,
@@ -58,40 +42,21 @@ from ahalab.train.checkpoints import (
     last_sound,
     mark,
 )
-from ahalab.train.pilot import Pilot
 from ahalab.train.ranks import Ranks
 from ahalab.train.reconcile import reconcile
 from ahalab.train.trackers import attach, name_run
 from ahalab.train.trl_compat import (
-    effective_config,
-    effective_lora,
     grpo_config,
     lean_step_of,
     lora_config,
 )
-from ahalab.train.writers import RunFiles, RunWriters, open_writers, seal_left_open
+from ahalab.train.writers import RunWriters, open_writers, run_files, seal_left_open
 
 if TYPE_CHECKING:
     from ahalab.train.validation import Validator
 
 LEAST_STEPS_TO_STOP = 5  # an alarm raised from fewer steps is chance
 Progress = Callable[[Step], None]
-
-
-def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
-    """Return what the row files of a run are and belong to."""
-    plan_digest = digest(plan)
-    broken = paths.broken / run.name
-
-    def file(path: Path, schema: str) -> RowFile:
-        return RowFile(path, schema, plan_digest, run.name, broken)
-
-    return RunFiles(
-        file(run.rollouts, "rollout/1"),
-        file(run.steps, "step/1"),
-        file(run.timings, "timing/1"),
-        file(run.validation, "validation/1") if plan.validation else None,
-    )
 
 
 class Session:
@@ -182,7 +147,7 @@ class Session:
             InputError: The rows are not those that the trainer made.
             AlarmError: The run raises an alarm that the plan stops at.
         """
-        self._reconcile(step)
+        self.reconciled(step)
         checkpoint = Checkpoint(
             plan_digest=self.plan_digest,
             run=self.run.name,
@@ -212,6 +177,23 @@ class Session:
                     f"the plan's training.stop_on names: {alarm.evidence}. Try: {alarm.remedy}."
                 )
 
+    def reconciled(self, done: int) -> tuple[list[Step], list[Rollout]]:
+        """Return the rows of so many steps, after comparing them with what the trainer did.
+
+        Raises:
+            InputError: See `reconcile`.
+        """
+        steps, rollouts = self._rows()
+        reconcile(
+            self.plan,
+            steps,
+            rollouts,
+            done=done,
+            prompt_tokens={p.prompt_id: p.prompt_tokens for p in self.prompts},
+            place=self.run.rollouts,
+        )
+        return steps, rollouts
+
     def _rows(self) -> tuple[list[Step], list[Rollout]]:
         steps = [row for _, row in read_rows(self.run.steps, Step)]
         return steps, [row for _, row in read_rows(self.run.rollouts, Rollout)]
@@ -228,7 +210,7 @@ class Session:
         from datasets import Dataset
         from transformers import PrinterCallback, set_seed
 
-        from ahalab.train.response_logger import ResponseLogger
+        from ahalab.train.response_logger import ResponseLogger, RewardTerms
         from ahalab.train.trainer import RecordedTrainer, StepRecorder
 
         name_run(self.plan, self.config, self.trackers, self.run.name)
@@ -236,16 +218,14 @@ class Session:
         set_seed(self.seed)  # the adapter's A matrices are drawn when the trainer wraps the model
         model = load_model(self.plan.model, self.model)
         ends = end_ids(model, self.tokenizer)
-        logger = ResponseLogger(
+        terms = RewardTerms(
             self.arm,
             on_error=next(a.on_error for a in self.plan.arms if a.name == self.arm.name),
             seed=self.seed,
             asked=asked_of(self.plan.task, self.plan.answer_format),
             group_size=int(self.plan.grpo["num_generations"]),
-            end_ids=ends,
-            writer=writers.rollouts if writers else None,
-            ranks=self.ranks,
         )
+        logger = ResponseLogger(terms, ends, writers.rollouts if writers else None, self.ranks)
         rows = [self._dataset_row(prompt) for prompt in self.prompts]
         with quiet_libraries():
             trainer = RecordedTrainer(
@@ -275,16 +255,18 @@ class Session:
         return trainer
 
     def _validator(self, writers: RunWriters | None, ends: frozenset[int]) -> Validator | None:
-        from ahalab.train.validation import Validator
+        from ahalab.train.validation import Validator, questions_of
 
         spec = self.plan.validation
         if spec is UNSET:
             return None
-        prompts = read_prompts(self.paths, "validation")
         return Validator(
-            self.plan, spec, prompts, self.tokenizer, ends,
-            writer=writers.validation if writers else None, ranks=self.ranks,
-        )  # fmt: skip
+            questions_of(self.plan, spec, read_prompts(self.paths, "validation")),
+            self.tokenizer,
+            ends,
+            writer=writers.validation if writers else None,
+            ranks=self.ranks,
+        )
 
     def _dataset_row(self, prompt: Prompt) -> dict[str, Any]:
         return {
@@ -293,90 +275,3 @@ class Session:
             "gold": prompt.gold,
             "question": prompt.question,
         }
-
-    def finish(self, pilot: Pilot | None) -> RunRecord:
-        """Save the adapter, summarise, and write the run's record, last."""
-        save_adapter(folder_of(self.checkpoints, self.steps_planned), self.run.adapter, self.plan)
-        attempts = self._attempts()
-        self._reconcile(self.steps_planned)
-        steps, rollouts = self._rows()
-        validation = self._validation_rows()
-        if pilot is not None:
-            pilot.require_same_order(rollouts, self.run.rollouts)
-        norm = adapter_effect_norm(self.run.adapter)
-        diagnostics = diagnose(self.arm.name, self.seed, steps, rollouts, norm, validation)
-        replace_file(self.run.diagnostics, encode_pretty(diagnostics))
-        record = RunRecord(
-            plan_digest=self.plan_digest,
-            arm=self.arm.name,
-            control=self.arm.name == self.plan.control,
-            components=dict(self.arm.components),
-            rewards={name: self.plan.rewards[name] for name in self.arm.own},
-            seed=self.seed,
-            like=pilot.name if pilot else None,
-            requested_grpo=self.plan.grpo,
-            effective_grpo=effective_config(self.config),
-            lean_step=self.lean_step,
-            effective_lora=effective_lora(lora_config(self.plan)),
-            model_id=self.plan.model.id,
-            model_revision=self.plan.model.revision,
-            base_digest=self.base_digest,
-            tokenizer_digest=tokenizer_fingerprint(self.model),
-            template_digest=template_fingerprint(self.tokenizer),
-            scorer_version=SCORER_VERSION,
-            training_parser_version=TRAINING_PARSER_VERSION,
-            versions=versions(),
-            device=self.plan.model.device,
-            dtype=self.plan.model.dtype,
-            threads=self.plan.model.threads,
-            git_commit=git_commit(),
-            started_utc=attempts[0].started_utc,
-            finished_utc=datetime.now(UTC).isoformat(timespec="seconds"),
-            attempts=attempts,
-            steps_done=len(steps),
-            rollouts_written=len(rollouts),
-            rollouts_expected=expected_rollouts(self.plan),
-            adapter_digest=adapter_fingerprint(self.run.adapter),
-            alarms=diagnostics.alarms,
-        )
-        replace_file(self.run.record, encode_pretty(record))
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
-        return record
-
-    def _attempts(self) -> tuple[Attempt, ...]:
-        journal = read_journal(journal_path(self.run.steps))
-        return tuple(_attempt(a) for a in journal.attempts)
-
-    def _validation_rows(self) -> list[ValidationAnswer]:
-        """Return the validation answers, after checking that each is there once.
-
-        Raises:
-            InputError: One is missing or doubled.
-        """
-        if not self.plan.validation:
-            return []
-        rows = [row for _, row in read_rows(self.run.validation, ValidationAnswer)]
-        prompts = read_prompts(self.paths, "validation")
-        expected = {(s, p.prompt_id) for s in checkpoint_steps(self.plan) for p in prompts}
-        if not len(rows) == len(expected) or {(r.step, r.prompt_id) for r in rows} != expected:
-            raise InputError(
-                f"{self.run.validation}: expected an answer to each of {len(prompts)} prompts at "
-                f"{len(checkpoint_steps(self.plan))} checkpoints, found {len(rows)} rows."
-            )
-        return rows
-
-    def _reconcile(self, done: int) -> None:
-        """Compare the rows with what the trainer did; see `reconcile`."""
-        steps, rollouts = self._rows()
-        reconcile(
-            self.plan,
-            steps,
-            rollouts,
-            done=done,
-            prompt_tokens={p.prompt_id: p.prompt_tokens for p in self.prompts},
-            place=self.run.rollouts,
-        )
-
-
-def _attempt(line: JournalAttempt) -> Attempt:
-    return Attempt(number=line.number, started_utc=line.utc, steps_found=line.rows)

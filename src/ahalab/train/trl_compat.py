@@ -2,7 +2,7 @@
 
 Why it exists: fields come and go between versions, and defaults change the meaning of a run
 (beta 0.04 to 0, loss bnpo to dapo, completion length 256 to 512). The plan writes those out
-(plan/resolve.py), in the words of the newest TRL; this module hands them over in the words of the
+(plan/grpo.py), in the words of the newest TRL; this module hands them over in the words of the
 installed one without losing any, refuses what the installed one computes differently, and records
 what TRL then really held. `make test-compat` trains with each set of docs/compatibility.md.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from transformers import GenerationConfig
 from ahalab.records.plan import Plan, ValidationSpec
 from ahalab.records.prompt import Prompt
 from ahalab.records.validation import ValidationAnswer
+from ahalab.scoring.answers import Asked
 from ahalab.store.rows import RowWriter
 from ahalab.tasks.generation import (
     Completion,
@@ -29,25 +31,38 @@ from ahalab.tasks.questions import asked_of
 from ahalab.train.ranks import Ranks
 
 
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is asked at every checkpoint, and how."""
+
+    prompts: list[Prompt]
+    asked: Asked
+    batch_size: int
+    max_new_tokens: int
+
+
+def questions_of(plan: Plan, spec: ValidationSpec, prompts: list[Prompt]) -> Questions:
+    """Return what a plan's validation asks."""
+    limit = spec.max_new_tokens or plan.evaluation.max_new_tokens  # explicit in a resolved plan
+    return Questions(prompts, asked_of(plan.task, plan.answer_format), spec.batch_size, limit)
+
+
 class Validator:
     """Asks the model in training the validation questions, and commits its answers."""
 
     def __init__(
         self,
-        plan: Plan,
-        spec: ValidationSpec,
-        prompts: list[Prompt],
+        questions: Questions,
         tokenizer: Any,
         end_ids: frozenset[int],
         *,
         writer: RowWriter[ValidationAnswer] | None,
         ranks: Ranks,
     ) -> None:
-        limit = spec.max_new_tokens or plan.evaluation.max_new_tokens  # explicit in a resolved plan
-        fields = greedy_fields(limit, end_ids, int(tokenizer.pad_token_id))
+        fields = greedy_fields(questions.max_new_tokens, end_ids, int(tokenizer.pad_token_id))
         self.generation = GenerationConfig(**fields)
-        self.batches = batches(prompts, 1, spec.batch_size)
-        self.asked = asked_of(plan.task, plan.answer_format)
+        self.batches = batches(questions.prompts, 1, questions.batch_size)
+        self.asked = questions.asked
         self.tokenizer = tokenizer
         self.end_ids = end_ids
         self.writer = writer  # None in all processes but the first

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from ahalab.records.base import digest
+from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step, Timing
 from ahalab.records.validation import ValidationAnswer
+from ahalab.store.layout import RunPaths, StudyPaths
 from ahalab.store.rows import RowFile, RowWriter, finished
 
 
@@ -45,6 +49,22 @@ class RunWriters:
             "timings": self.timings,
         }
         return writers | ({"validation": self.validation} if self.validation else {})
+
+
+def run_files(plan: Plan, paths: StudyPaths, run: RunPaths) -> RunFiles:
+    """Return what the row files of a run are and belong to."""
+    plan_digest = digest(plan)
+    broken = paths.broken / run.name
+
+    def file(path: Path, schema: str) -> RowFile:
+        return RowFile(path, schema, plan_digest, run.name, broken)
+
+    return RunFiles(
+        file(run.rollouts, "rollout/1"),
+        file(run.steps, "step/1"),
+        file(run.timings, "timing/1"),
+        file(run.validation, "validation/1") if plan.validation else None,
+    )
 
 
 @contextmanager

@@ -10,14 +10,14 @@ from ahalab.plan.cells import Cell
 from ahalab.records.base import to_plain
 from ahalab.records.comparison import Ablation
 from ahalab.records.diagnostics import Diagnostics
+from ahalab.records.terms import METRICS
 from ahalab.statistics.study_alarms import arm_alarms
 from ahalab.statistics.training import mean
-from ahalab.verify.answers import AnswerSet
 from ahalab.verify.exceptions import exception_fields
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
+from ahalab.verify.own import definition_of
 from ahalab.verify.ranking import expected_components, expected_ranking
 from ahalab.verify.reading import Study, differences
-from ahalab.verify.runs import definition_of
 
 FILE = "analysis/ablation.json"
 
@@ -31,10 +31,12 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
     elif found is not None and outcomes is not None:
         study.match_plan(path, found.plan_digest)
         cells = [_cell(study, outcomes, cell) for cell in outcomes.cells]
-        arms = [a.name for a in outcomes.plan.arms if any(c["arm"] == a.name for c in cells)]
         expected: dict[str, list[dict[str, Any]]] = {
             "cells": cells,
-            "arms": [_arm(outcomes, name, [c for c in cells if c["arm"] == name]) for name in arms],
+            "arms": [
+                _arm(outcomes, name, [c for c in cells if c["arm"] == name])
+                for name in outcomes.arms
+            ],
             "ranking": expected_ranking(outcomes),
             "components": expected_components(outcomes),
         }
@@ -46,13 +48,13 @@ def check_ablation(study: Study, outcomes: Outcomes | None) -> Ablation | None:
         wrong = list(differences(expected, {key: plain[key] for key in expected}))
         for place, ours, theirs in wrong:
             tally.fail(FILE, None, f"{place}: {ours}", theirs)
-        tally.passed(len(cells) + len(arms))
+        tally.passed(len(cells) + len(outcomes.arms))
     study.ledger.close(("ablation",))
     return found
 
 
 def _cell(study: Study, outcomes: Outcomes, cell: Cell) -> dict[str, Any]:
-    arm, seed = str(cell.arm), int(cell.seed or 0)
+    arm, seed = cell.run
     answers = outcomes.sets[cell]
     diagnostics = study.record(study.paths.run(arm, seed).diagnostics, Diagnostics)
     accuracy = {m: float(outcomes.correct_NK(answers, m).mean()) for m in METRICS}
@@ -68,15 +70,9 @@ def _cell(study: Study, outcomes: Outcomes, cell: Cell) -> dict[str, Any]:
         "lenient_accuracy": accuracy["lenient"],
         "strict_difference_points": 100 * (accuracy["strict"] - base["strict"]),
         "lenient_difference_points": 100 * (accuracy["lenient"] - base["lenient"]),
-        "identical_fraction": _identical(outcomes, answers),
+        "identical_fraction": outcomes.identical(answers) / len(answers.replies),
         "alarms": [alarm.name for alarm in diagnostics.alarms] if diagnostics else [],
     }
-
-
-def _identical(outcomes: Outcomes, answers: AnswerSet) -> float:
-    base = outcomes.base.replies
-    same = sum(base[key].completion == reply.completion for key, reply in answers.replies.items())
-    return same / len(answers.replies)
 
 
 def _arm(outcomes: Outcomes, name: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
 from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.tasks.places import answer_paths
 from ahalab.verify.completions import (
     Placed,
     check_end,
@@ -27,10 +28,9 @@ from ahalab.verify.completions import (
     count_version,
     tell_versions,
 )
-from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.payments import paid
-from ahalab.verify.protocols import REPLAY, protocol_of, tells_ids
+from ahalab.verify.protocols import REPLAY, end_ids_in, protocol_of, tells_ids
 from ahalab.verify.reading import Study
 from ahalab.verify.shares import Share
 
@@ -181,7 +181,7 @@ def check_set(study: Study, share: Share) -> AnswerSet | None:
 
 def check_rows(study: Study, rows: Rows, name: str, facts: JournalFacts | None) -> AnswerSet:
     """Check the rows of an answer set against its prompts, its protocol and its journal."""
-    sealed = facts is not None and facts.state.seal is not None
+    sealed = facts is not None and facts.sealed
     whole = _check_cover(study, rows, sealed)
     if facts is not None:
         _check_batches(study, rows, facts)
@@ -192,7 +192,7 @@ def check_rows(study: Study, rows: Rows, name: str, facts: JournalFacts | None) 
 
 def _sealed(study: Study, journals: Mapping[str, JournalFacts], rows: Path) -> bool:
     facts = journals.get(study.relative(rows))
-    return facts is not None and facts.state.seal is not None
+    return facts is not None and facts.sealed
 
 
 def _reply(row: Answer) -> Reply:
@@ -222,9 +222,8 @@ def _packed(ids: tuple[int, ...]) -> bytes | None:
 def _check_cover(study: Study, answers: Rows, sealed: bool) -> bool:
     """Compare keys and their order with the batch plan; say whether all are there."""
     ledger, samples = study.ledger, answers.plan.evaluation.samples
-    prompts = answers.prompts
-    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
-    planned = [(prompts[i].prompt_id, sample) for i in order for sample in range(samples)]
+    order = sorted(answers.prompts, key=lambda prompt: prompt.prompt_tokens)
+    planned = [(prompt.prompt_id, sample) for prompt in order for sample in range(samples)]
     wanted, seen = set(planned), set()
     for line, row in answers.rows:
         key = (row.prompt_id, row.sample)
@@ -253,35 +252,26 @@ def _check_cover(study: Study, answers: Rows, sealed: bool) -> bool:
 
 def _check_batches(study: Study, answers: Rows, facts: JournalFacts) -> None:
     """Compare the committed batches with the protocol's batch size."""
-    size, batches = answers.protocol.batch_size, facts.state.batches
-    for batch in batches:
-        last = batch is batches[-1] and facts.state.seal is not None
-        right = 1 <= batch.rows <= size if last else batch.rows == size
-        study.ledger["protocol"].passed()
-        if not right:
-            study.ledger["pair.key"].fail(
-                answers.file,
-                None,
-                f"batches of {size} answers",
-                f"{batch.rows} in batch {batch.sequence}",
-            )
+    size = answers.protocol.batch_size
+    study.ledger["protocol"].passed(len(facts.state.batches))
+    for batch in facts.batches_other_than(size):
+        found = f"{batch.rows} in batch {batch.sequence}"
+        study.ledger["pair.key"].fail(answers.file, None, f"batches of {size} answers", found)
 
 
 def _check_each(study: Study, answers: Rows) -> None:
     ledger, name = study.ledger, answers.file
     protocol, version = digest(answers.protocol), answers.protocol.scorer_version
-    side = "base" if answers.cell.arm is None else "adapter"
     prompts = {p.prompt_id: p for p in answers.prompts}
     generation, would_change = answers.protocol.generation, 0
     limit = generation.get("max_new_tokens", generation.get("max_tokens"))
-    ends, told = generation.get("eos_token_id"), tells_ids(answers.plan)
-    known_ends = frozenset(i for i in ends if type(i) is int) if isinstance(ends, list) else None
+    known_ends, told = end_ids_in(answers.protocol), tells_ids(answers.plan)
     for line, row in answers.rows:
         placed = Placed(name, line, f"{row.prompt_id} sample {row.sample}", row)
         ledger["pair.key"].expect(
             name, line, "digest of the protocol beside it", protocol, row.protocol
         )
-        ledger["pair.key"].expect(name, line, "side", side, row.side)
+        ledger["pair.key"].expect(name, line, "side", answers.cell.side, row.side)
         if told != (row.completion_ids is not None):
             ledger["tokens"].fail(
                 name, line, "completion ids" if told else "no completion ids", row.completion_ids

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from scipy import stats
 
-from ahalab.records.base import Record
 from ahalab.records.comparison import ArmComparison, Comparison
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.verify.arm_oracle import ArmEstimate, estimate_arm
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.compared_fields import COMPARISON
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import step_down, verdict
 from ahalab.verify.reading import Study
 from ahalab.verify.wording import check_arm_sentence
 
-FILE = "analysis/comparison.json"
+FILE = COMPARISON.file
 POWER = 0.8
 Named = tuple[str, str, Metric]  # arm, against, metric
-Book = Callable[[Study, str, Mapping[str, Any], Record], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class _Planned:
     reference: float
 
 
-def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes, book: Book) -> None:
+def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes) -> None:
     """Check every arm against base and control."""
     found: dict[Named, ArmComparison] = {}
     key: Named
@@ -54,7 +52,7 @@ def check_arms(study: Study, comparison: Comparison, outcomes: Outcomes, book: B
             study.ledger["outcome.missing"].fail(FILE, None, f"the comparison {key}", "none")
             continue
         study.ledger["outcome.missing"].passed()
-        _compare(study, outcomes, item, (recorded_here, p_holm, verdicts), book)
+        _compare(study, outcomes, item, (recorded_here, p_holm, verdicts))
         check_arm_sentence(study, recorded_here, comparison)
     for key in found:
         study.ledger["outcome.added"].fail(FILE, None, "only planned comparisons", key)
@@ -80,12 +78,11 @@ def arm_words(outcomes: Outcomes) -> dict[Named, str]:
 def _family(outcomes: Outcomes, metric: Metric) -> list[_Planned]:
     """Return the comparisons that Holm runs over: all of one metric."""
     plan = outcomes.plan
-    present = {cell.arm for cell in outcomes.cells}
     base = float(outcomes.correct_NK(outcomes.base, metric).mean())
     family = []
     for against in plan.analysis.comparisons:
-        for arm in (a.name for a in plan.arms if a.name in present):
-            if against == "control" and (arm == plan.control or plan.control not in present):
+        for arm in outcomes.arms:
+            if against == "control" and (arm == plan.control or plan.control not in outcomes.arms):
                 continue
             estimate = compared(outcomes, metric, arm, plan.control if against != "base" else None)
             accuracy = base + statistics.fmean(estimate.by_seed)
@@ -115,7 +112,6 @@ def _compare(
     outcomes: Outcomes,
     item: _Planned,
     recorded: tuple[ArmComparison, float | None, dict[Named, str]],
-    book: Book,
 ) -> None:
     found, p_holm, verdicts = recorded
     estimate, analysis = item.estimate, outcomes.plan.analysis
@@ -146,7 +142,7 @@ def _compare(
     }
     place = f"{item.arm} against {item.against}, {item.metric}"
     study.recompute(f"arm.{item.arm}.{item.against}.{item.metric}", expected)
-    book(study, place, expected, found)
+    COMPARISON.compare(study, place, expected, found)
     primary = item.metric == analysis.primary
     study.ledger["outcome.added"].expect(FILE, None, f"{place}: primary", primary, found.primary)
 

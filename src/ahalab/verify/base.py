@@ -9,15 +9,16 @@ from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
 from ahalab.records.weights import BaseTensors, Tensor
 from ahalab.store.fingerprint import base_tensors, weights_difference, weights_digest
-from ahalab.store.models import ORGANISM, organism_folder
+from ahalab.store.models import ORGANISM
 from ahalab.verify.reading import Study
+from ahalab.verify.texts import model_folder
 
 
 def check_base(study: Study, plan: Plan, record: RunRecord | None) -> None:
     """Check the record of the base against the runs', and against the model where it lies here."""
     recorded = _check_record(study, record)
     tally = study.ledger["base.here"]
-    folder = _folder(plan)
+    folder = model_folder(plan)
     found = None if folder is None else _read(folder)
     if record is None or found is None:
         tally.not_checked(
@@ -48,14 +49,6 @@ def _check_record(study: Study, record: RunRecord | None) -> BaseTensors | None:
     if record is not None:
         tally.expect(name, None, "base_digest of run.json", record.base_digest, found.base_digest)
     return found
-
-
-def _folder(plan: Plan) -> Path | None:
-    """Return where the base lies: the packaged organism, or the folder that the plan names."""
-    if plan.model.id == ORGANISM:
-        return organism_folder()
-    folder = Path(plan.model.id).expanduser()
-    return folder if folder.is_dir() else None
 
 
 def _read(folder: Path) -> tuple[Tensor, ...] | None:

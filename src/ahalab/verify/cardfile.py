@@ -9,9 +9,13 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from ahalab.plain_files import read_plain
+from ahalab.plan.anchors import first_anchor
+from ahalab.plan.cells import training_cells
 from ahalab.records.comparison import Comparison
 from ahalab.records.run import RunRecord
 from ahalab.records.terms import Metric
+from ahalab.tasks.places import run_paths
 from ahalab.verify.cardtext import (
     Card,
     check_digests,
@@ -35,11 +39,7 @@ def check_cards(study: Study) -> None:
         return
     cards = sorted(study.root.glob("arms/*/seed-*/adapter/README.md"))
     entries = sorted(study.root.glob("arms/*/seed-*/adapter/.eval_results/*.yaml"))
-    planned = {
-        study.paths.run(arm.name, seed).adapter: (arm.name, seed)
-        for arm in plan.arms
-        for seed in plan.seeds
-    }
+    planned = {run_paths(study.paths, cell).adapter: cell.run for cell in training_cells(plan)}
     for path in cards:
         _check_card(study, path, planned.get(path.parent))
     for path in entries:
@@ -81,7 +81,7 @@ def _read(study: Study, path: Path) -> str | None:
         tally.fail(name, None, f"a plain file up to {MAX_CARD_BYTES} bytes", "another one")
         return None
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_plain(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         tally.fail(name, None, "UTF-8 text", str(error))
         return None
@@ -90,6 +90,9 @@ def _read(study: Study, path: Path) -> str | None:
 def _parse(study: Study, path: Path, text: str) -> Any:
     """Return YAML as plain values; None, and a failure, where it is none."""
     try:
+        anchor = first_anchor(text)
+        if anchor is not None:
+            raise ValueError(f"the anchor {anchor[2][:80]!r}")
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, RecursionError, ValueError) as error:
         problem = str(getattr(error, "problem", None) or error)

@@ -12,14 +12,13 @@ from ahalab.records.comparison import AdapterComparison, ArmComparison, Comparis
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.manifest import Manifest
 from ahalab.records.run import RunRecord
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS
 from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 from ahalab.store.layout import RunPaths
 from ahalab.store.manifest import hash_file, root_digest
 from ahalab.verify.reading import Study
 from ahalab.verify.report_printed import figures_in
 
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 BLOCK = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.DOTALL | re.MULTILINE)
 SHARE = re.compile(r"\d\s*(?:%|percent|points)")  # a result, wherever it stands in the prose

@@ -7,10 +7,10 @@ from typing import Any
 
 from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.records.prompt import Prompt
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.verify.answers import Reply
 from ahalab.verify.exceptions import exception_fields
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.reading import Study
 
 FILE = "analysis/changed_responses.json"
@@ -66,7 +66,7 @@ def _expected(outcomes: Outcomes) -> Iterator[tuple[Key, dict[str, Any]]]:
                     if (base.outcome(metric) == "correct") != (
                         adapter.outcome(metric) == "correct"
                     ):
-                        key = (str(cell.arm), int(cell.seed or 0), metric, prompt.prompt_id, sample)
+                        key = (*cell.run, metric, prompt.prompt_id, sample)
                         yield key, _fields(prompt, metric, base, adapter)
 
 

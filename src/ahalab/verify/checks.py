@@ -83,6 +83,7 @@ CHECKS: Mapping[str, str] = MappingProxyType(
         "ablation": "the table of arms and seeds comes out again",
         "claims": "claims are the values of comparison and ablation",
         "report.bind": "the report prints the values of claims and records, and recorded answers",
+        "report.drawn": "drawn again by the same code, the report is the same to the byte",
         "report.root": "the report was made from this evidence",
         "card.bind": "model cards say what the analysis found, and nothing else",
         "card.root": "model cards were made from this evidence",
@@ -240,6 +241,10 @@ class Ledger:
     def __getitem__(self, name: str) -> Tally:
         """Return the tally of a check that is still open."""
         return self._tallies[name]
+
+    def failing(self) -> bool:
+        """Say whether any check failed so far."""
+        return any(tally.failed for tally in self._tallies.values())
 
     def found(self) -> list[Tally]:
         """Return the tallies, to be absorbed by the ledger of another process."""

@@ -5,7 +5,7 @@ Answers of the evaluation and of the validation are checked alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -13,6 +13,7 @@ from typing import Literal
 from ahalab.records.answer import Answer
 from ahalab.records.prompt import Prompt
 from ahalab.records.reflection import Ending
+from ahalab.records.terms import Finish
 from ahalab.records.validation import ValidationAnswer
 from ahalab.scoring.answers import NO_ANSWER, SCORER_VERSION
 from ahalab.verify.checks import Ledger
@@ -53,18 +54,36 @@ def check_end(ledger: Ledger, placed: Placed, end_ids: frozenset[int], limit: in
     if row.finish in NO_ANSWER:  # the endpoint ended it, so no token of the model did
         ledger["finish"].passed()
         return
-    if not 1 <= len(ids) <= limit:
-        ledger["tokens"].fail(file, line, f"1 to {limit} completion ids", len(ids))
-    else:
-        ledger["tokens"].passed()
-    ended = bool(ids) and ids[-1] in end_ids
-    ledger["finish"].expect(file, line, "finish", "eos" if ended else "length", row.finish)
-    if not ended and len(ids) != limit:
-        ledger["finish"].fail(
-            file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
-        )
-    elif not end_ids.isdisjoint(ids[:-1]):
+    check_length(ledger, (file, line), ids, limit)
+    sound = check_finish(ledger, (file, line), (ids, row.finish), end_ids, limit)
+    if sound and not end_ids.isdisjoint(ids[:-1]):
         ledger["finish"].fail(file, line, "nothing after an end token", f"{len(ids)} ids")
+
+
+def check_length(ledger: Ledger, place: tuple[str, int], ids: Sequence[int], limit: int) -> None:
+    """Check that there is a token, and no more than were allowed; `place` is file and line."""
+    if 1 <= len(ids) <= limit:
+        ledger["tokens"].passed()
+    else:
+        ledger["tokens"].fail(*place, f"1 to {limit} completion ids", len(ids))
+
+
+def check_finish(
+    ledger: Ledger,
+    place: tuple[str, int],
+    ended: tuple[Sequence[int], Finish],
+    end_ids: frozenset[int],
+    limit: int,
+) -> bool:
+    """Compare the finish with the last token id; say whether an end token or the limit ends it."""
+    ids, finish = ended
+    at_end = bool(ids) and ids[-1] in end_ids
+    ledger["finish"].expect(*place, "finish", "eos" if at_end else "length", finish)
+    if at_end or len(ids) == limit:
+        return True
+    found = f"{len(ids)} ids, no end token"
+    ledger["finish"].fail(*place, f"an end token, or {limit} ids", found)
+    return False
 
 
 def check_grade(study: Study, placed: Placed, prompt: Prompt, scorer_version: str) -> bool:

@@ -12,20 +12,13 @@ from ahalab.records.answer import Protocol
 from ahalab.records.base import to_plain
 from ahalab.records.comparison import AllowedDifference, Comparison
 from ahalab.records.plan import Plan
-from ahalab.store.layout import AnswerPaths, StudyPaths
+from ahalab.tasks.places import answer_paths
 from ahalab.verify.reading import Study
 
 FILE = "analysis/comparison.json"
 ADAPTER = frozenset({"adapter_digest", "companions"})
 # No exception makes a comparison of other questions, another base, or part of the answers.
 NEVER = ADAPTER | {"schema", "plan_digest", "prompts_digest", "base_digest", "samples", "limit"}
-
-
-def answer_paths(paths: StudyPaths, cell: Cell, under: str = "") -> AnswerPaths:
-    """Return where the answers of a cell lie."""
-    if cell.arm is not None and cell.seed is not None:
-        return paths.answers(cell.arm, cell.seed, under)
-    return paths.floor_answers if cell == FLOOR else paths.base_answers(under)
 
 
 def field_differences(first: Protocol, again: Protocol) -> dict[str, tuple[str, str]]:

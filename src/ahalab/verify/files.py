@@ -7,6 +7,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ahalab.errors import RecordError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Manifest, ManifestEntry
 from ahalab.store.manifest import UNLISTED, files_below, hash_file, is_derived, root_digest
@@ -67,7 +68,7 @@ def _manifest(study: Study) -> Manifest | None:
             ledger[name].incomplete("no manifest.json: the study is not sealed")
         return None
     try:
-        payload = path.read_bytes()
+        payload = read_plain(path)
         manifest = decode_file(payload, Manifest, MANIFEST)
     except OSError as error:
         ledger["manifest.schema"].fail(MANIFEST, None, "a readable manifest", error.strerror)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ahalab.records.terms import Finish, Outcome
 from ahalab.scoring.answers import Asked, Score, score_answer
-from ahalab.scoring.components import Response
+from ahalab.scoring.components import Origin, Response
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import historical_outcome
 from ahalab.scoring.worker import row_decider
@@ -67,16 +67,7 @@ class Grader:
             self._kept[put] = grade
         return grade
 
-    def response(
-        self,
-        put: Put,
-        *,
-        prompt_id: str,
-        step: int,
-        sample: int,
-        seed: int,
-        completion_ids: tuple[int, ...] = (),
-    ) -> Response:
+    def response(self, put: Put, origin: Origin) -> Response:
         """Return what reward components look at.
 
         Raises:
@@ -87,14 +78,10 @@ class Grader:
             completion=put.completion,
             gold=put.gold,
             finish=put.finish,
-            prompt_id=prompt_id,
-            step=step,
-            sample=sample,
+            origin=origin,
             asked=self._asked_of(put.question),
             score=grade.score,
             historical=grade.historical,
-            seed=seed,
-            completion_ids=completion_ids,
         )
 
 

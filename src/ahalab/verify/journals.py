@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ahalab.errors import RecordError
 from ahalab.records.base import decode_row
-from ahalab.records.journal import JournalAttempt, JournalHead, JournalLine
+from ahalab.records.journal import JournalAttempt, JournalBatch, JournalHead, JournalLine
 from ahalab.store.journal import JournalState
 from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path
@@ -41,6 +41,19 @@ class JournalFacts:
 
     state: JournalState
     attempts: list[JournalAttempt] = field(default_factory=list)
+
+    @property
+    def sealed(self) -> bool:
+        """Whether no row may follow."""
+        return self.state.seal is not None
+
+    def batches_other_than(self, size: int) -> Iterator[JournalBatch]:
+        """Yield the committed batches that do not hold so many rows; the last one may hold less."""
+        batches = self.state.batches
+        for batch in batches:
+            last = batch is batches[-1] and self.sealed
+            if not (1 <= batch.rows <= size if last else batch.rows == size):
+                yield batch
 
 
 def check_journals(study: Study) -> dict[str, JournalFacts]:
@@ -94,7 +107,7 @@ def _read(study: Study, path: Path) -> JournalFacts:
             ledger["chain"].fail(name, number, "a journal line", "something else")
             break
         if isinstance(record, JournalAttempt):
-            _check_attempt(study, f"{name}:{number}", record, facts)
+            _check_attempt(study, (name, number), record, facts)
         try:
             facts.state.apply(record, "line")
         except RecordError as error:
@@ -105,13 +118,12 @@ def _read(study: Study, path: Path) -> JournalFacts:
     return facts
 
 
-def _check_attempt(study: Study, place: str, line: JournalAttempt, facts: JournalFacts) -> None:
-    file, _, number = place.rpartition(":")
-    state = facts.state
-    expected = (len(facts.attempts) + 1, state.rows, state.end)
-    study.ledger["attempts"].expect(
-        file, int(number), "attempt, rows and bytes", expected, (line.number, line.rows, line.bytes)
-    )
+def _check_attempt(
+    study: Study, place: tuple[str, int], line: JournalAttempt, facts: JournalFacts
+) -> None:
+    expected = (len(facts.attempts) + 1, facts.state.rows, facts.state.end)
+    found = (line.number, line.rows, line.bytes)
+    study.ledger["attempts"].expect(*place, "attempt, rows and bytes", expected, found)
     facts.attempts.append(line)
 
 

@@ -18,8 +18,6 @@ from ahalab.verify.answers import AnswerSet
 from ahalab.verify.arm_oracle import ArmEstimate
 from ahalab.verify.oracle import FloatArray
 
-METRICS: tuple[Metric, ...] = ("strict", "lenient")
-
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -42,6 +40,17 @@ class Outcomes:
     def cells(self) -> list[Cell]:
         """Training cells with whole answers, in the plan's order."""
         return [cell for cell in training_cells(self.plan) if cell in self.sets]
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms that have such a cell, in the plan's order."""
+        present = {cell.arm for cell in self.cells}
+        return [arm.name for arm in self.plan.arms if arm.name in present]
+
+    def identical(self, answers: AnswerSet) -> int:
+        """Return how many answers of a set are the base's to the letter."""
+        base = self.base.replies
+        return sum(base[k].completion == r.completion for k, r in answers.replies.items())
 
     @property
     def floor(self) -> AnswerSet | None:

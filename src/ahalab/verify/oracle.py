@@ -127,6 +127,26 @@ def question_error(differences_N: FloatArray, clusters: Sequence[str]) -> float 
     return math.sqrt(groups / (groups - 1) * square)
 
 
+def paired_bounds(
+    differences_N: FloatArray, clusters: Sequence[str], confidence: float
+) -> tuple[Bounds, float | None]:
+    """Return interval and p where a question occurs twice or has several answers.
+
+    Where every question's mean change is -1, 0 or 1, the questions are pairs again.
+    """
+    found: dict[str, list[float]] = {}
+    for label, value in zip(clusters, differences_N, strict=True):
+        found.setdefault(label, []).append(float(value))
+    means = [sum(values) / len(values) for values in found.values()]
+    if all(mean in (-1.0, 0.0, 1.0) for mean in means):
+        gained, lost = means.count(1.0), means.count(-1.0)
+        low, high = score_interval(gained, lost, len(means), confidence)
+        if low <= float(differences_N.mean()) <= high:
+            return (low, high), mid_p(gained, lost)
+    interval, p_value = by_question(differences_N, clusters, confidence)
+    return interval or (-1.0, 1.0), p_value
+
+
 def step_down(p_values: Sequence[float | None]) -> list[float | None]:
     """Return Holm's adjusted p: the largest (m - j) p_(j) over all smaller or equal ones."""
     known = sorted(p for p in p_values if p is not None)

@@ -38,10 +38,15 @@ def check_own(study: Study, plan: Plan) -> dict[str, ArmDefinition]:
     return arms
 
 
+def definition_of(plan: Plan, arm: str) -> ArmDefinition:
+    """Return the components and weights of one of the plan's arms."""
+    spec = next(a for a in plan.arms if a.name == arm)
+    return resolve_arm(spec.name, spec.components)
+
+
 def own_arm(study: Study, plan: Plan, name: str) -> ArmDefinition:
     """Return an arm; a user's own rewards are loaded where trusted and what was frozen."""
-    spec = next(a for a in plan.arms if a.name == name)
-    arm = resolve_arm(spec.name, spec.components)
+    arm = definition_of(plan, name)
     if own_names(arm.components) and study.trust_rewards:
         with contextlib.suppress(InputError):  # told by `check_own`
             return with_own_rewards(plan, arm, (study.paths.rewards,))

@@ -9,9 +9,10 @@ from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish
 from ahalab.scoring.arms import score_batch
+from ahalab.scoring.components import Origin
 from ahalab.statistics.training import mean
 from ahalab.verify.grading import Grader, Put
-from ahalab.verify.runs import definition_of
+from ahalab.verify.own import definition_of
 
 Answered = tuple[tuple[str, int], tuple[str, Finish]]  # prompt id and sample; text and finish
 
@@ -38,17 +39,15 @@ def paid(
     asked = {prompt.prompt_id: prompt for prompt in prompts}
     means: dict[Cell, float | None] = {}
     for cell in cells:
-        arm = definition_of(plan, str(cell.arm))
+        name, seed = cell.run
+        arm = definition_of(plan, name)
         if arm.not_loaded:
             means[cell] = None
             continue
         responses = [
             grader.response(
                 Put(text, asked[prompt].gold, asked[prompt].question, finish),
-                prompt_id=prompt,
-                step=0,
-                sample=sample,
-                seed=int(cell.seed or 0),
+                Origin(prompt, sample=sample, seed=seed),
             )
             for (prompt, sample), (text, finish) in answers
         ]

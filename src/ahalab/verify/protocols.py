@@ -8,19 +8,14 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ahalab.plan.cells import FLOOR, Cell, answer_cells, answer_seed, rounds
+from ahalab.plan.cells import BASE, FLOOR, Cell, answer_cells, answer_seed, rounds
 from ahalab.plan.endpoint import backend_name
 from ahalab.records.answer import Protocol
 from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.questions import scoring_task
-from ahalab.verify.exceptions import (
-    ADAPTER,
-    answer_paths,
-    check_exceptions,
-    field_differences,
-    within,
-)
+from ahalab.verify.exceptions import ADAPTER, check_exceptions, field_differences, within
 from ahalab.verify.prompts import prompts_digest
 from ahalab.verify.reading import Study
 
@@ -41,7 +36,7 @@ OWN_CHECK = {
 REPLAY = "replay/"
 # What a replay may differ in: what generated. How often its answers differ is told by `replay`.
 MACHINE = frozenset({"device", "backend", "decoder", "versions"})
-Placed = tuple[Path, frozenset[str]]  # a protocol's path, and the fields left free
+PlacedProtocol = tuple[Path, frozenset[str]]  # a protocol's path, and the fields left free
 
 
 def protocol_of(study: Study, cell: Cell, under: str = "") -> Protocol | None:
@@ -49,13 +44,16 @@ def protocol_of(study: Study, cell: Cell, under: str = "") -> Protocol | None:
     return study.record(answer_paths(study.paths, cell, under).protocol, Protocol)
 
 
+def end_ids_in(protocol: Protocol) -> frozenset[int] | None:
+    """Return the token ids that end a completion; None where the protocol lists none."""
+    listed = protocol.generation.get("eos_token_id")
+    return frozenset(i for i in listed if type(i) is int) if isinstance(listed, list) else None
+
+
 def end_ids_of(study: Study) -> frozenset[int]:
     """Return the token ids that end a completion, by the base's protocol; empty when unknown."""
-    protocol = study.record(study.paths.base_answers().protocol, Protocol)
-    listed = protocol.generation.get("eos_token_id") if protocol else None
-    return (
-        frozenset(i for i in listed if type(i) is int) if isinstance(listed, list) else frozenset()
-    )
+    protocol = protocol_of(study, BASE)
+    return (end_ids_in(protocol) if protocol else None) or frozenset()
 
 
 def check_protocols(study: Study) -> None:
@@ -66,7 +64,7 @@ def check_protocols(study: Study) -> None:
     """
     plan = study.plan
     if plan is not None:
-        base = study.record(study.paths.base_answers().protocol, Protocol)
+        base = protocol_of(study, BASE)
         excepted = check_exceptions(study, plan)
         again: list[tuple[Path, Protocol]] = []
         for cell in answer_cells(plan):
@@ -101,7 +99,9 @@ def _check_one_machine(
                 study.ledger["protocol"].fail(study.relative(path), None, expected, theirs)
 
 
-def _check_plan(study: Study, plan: Plan, placed: Placed, protocol: Protocol, cell: Cell) -> None:
+def _check_plan(
+    study: Study, plan: Plan, placed: PlacedProtocol, protocol: Protocol, cell: Cell
+) -> None:
     """Compare with what the plan fixes."""
     path, free = placed
     study.match_plan(path, protocol.plan_digest)
@@ -196,7 +196,7 @@ def tells_ids(plan: Plan) -> bool:
 
 
 def _check_equal(
-    study: Study, placed: Placed, protocol: Protocol, measure: Protocol | None, cell: Cell
+    study: Study, placed: PlacedProtocol, protocol: Protocol, measure: Protocol | None, cell: Cell
 ) -> None:
     """Compare with the base's, or a replay with the evaluation's.
 
@@ -238,14 +238,14 @@ def _companions(study: Study, cell: Cell, under: str) -> tuple[str | None, ...] 
     return tuple(protocol.adapter_digest for protocol in protocols if protocol)
 
 
-def _check_run(study: Study, placed: Placed, protocol: Protocol, cell: Cell) -> None:
+def _check_run(study: Study, placed: PlacedProtocol, protocol: Protocol, cell: Cell) -> None:
     """Compare with the record of the run whose adapter answered."""
     path, free = placed
     name, ledger = study.relative(path), study.ledger
-    if cell.arm is None or cell.seed is None:
+    if not cell.trained:
         ledger["adapter.fp"].expect(name, None, "adapter_digest", None, protocol.adapter_digest)
         return
-    record = study.record(study.paths.run(cell.arm, cell.seed).record, RunRecord)
+    record = study.record(run_paths(study.paths, cell).record, RunRecord)
     if record is None:
         return
     for field in ("adapter_digest", "base_digest", "tokenizer_digest", "template_digest"):

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ahalab.records.terms import METRICS
 from ahalab.verify.arm_verdicts import compared
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.oracle import FloatArray
-from ahalab.verify.runs import definition_of
+from ahalab.verify.own import definition_of
 
 DRAWS, SEED = 2000, 0
 
@@ -25,7 +26,7 @@ DRAWS, SEED = 2000, 0
 def expected_ranking(outcomes: Outcomes) -> list[dict[str, Any]]:
     """Return the ranking that the answers give, best first."""
     analysis = outcomes.plan.analysis
-    arms = _arms(outcomes)
+    arms = outcomes.arms
     changes = [outcomes.differences_SN(arm, analysis.primary) for arm in arms]
     means = _resampled(changes, outcomes.clusters)  # (D, A)
     wins, ranks = np.zeros(len(arms)), []
@@ -76,7 +77,7 @@ def _resampled(changes: list[FloatArray], clusters: list[str]) -> FloatArray:
 def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
     """Return the comparison of every two arms that differ in one component."""
     plan, found = outcomes.plan, []
-    for one, other in combinations(_arms(outcomes), 2):
+    for one, other in combinations(outcomes.arms, 2):
         ours, theirs = (dict(definition_of(plan, arm).components) for arm in (one, other))
         names = [n for n in {**ours, **theirs} if ours.get(n, 0) != theirs.get(n, 0)]
         if len(names) != 1:
@@ -104,8 +105,3 @@ def expected_components(outcomes: Outcomes) -> list[dict[str, Any]]:
                 }
             )
     return found
-
-
-def _arms(outcomes: Outcomes) -> list[str]:
-    present = {cell.arm for cell in outcomes.cells}
-    return [arm.name for arm in outcomes.plan.arms if arm.name in present]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ahalab.errors import AhaLabError, RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.load import load_plan
 from ahalab.records.answer import Protocol
 from ahalab.records.base import Record, decode_file, decode_row, digest
@@ -152,7 +153,7 @@ class Study:
                     "a longer one",
                 )
                 return None
-            payload = path.read_bytes()
+            payload = read_plain(path)
         except OSError as error:
             self.ledger["json.strict"].fail(
                 self.relative(path), None, "a readable file", error.strerror

@@ -120,7 +120,7 @@ class _Side:
                 f"{self.name}: cut by markers of version {self.protocol.markers}, here is "
                 f"{MARKERS_VERSION} (install that version of ahalab to check)"
             )
-        sealed = self.facts is not None and self.facts.state.seal is not None
+        sealed = self.facts is not None and self.facts.sealed
         whole = self._check_cover(rows, sealed) if known else sealed
         self._check_batches()
         prompts = {p.prompt_id: p for _, p in self.study.prompts("eval")}
@@ -174,21 +174,17 @@ class _Side:
 
     def _check_batches(self) -> None:
         """Compare the committed batches with the protocol's batch size."""
-        batches = self.facts.state.batches if self.facts else []
         size = self.protocol.answering.batch_size
-        for batch in batches:
-            last = batch is batches[-1] and self.facts and self.facts.state.seal is not None
-            if not (1 <= batch.rows <= size if last else batch.rows == size):
-                found = f"{batch.rows} in batch {batch.sequence}"
-                self.study.ledger[CHECK].fail(self.name, None, f"batches of {size} answers", found)
+        for batch in self.facts.batches_other_than(size) if self.facts else ():
+            found = f"{batch.rows} in batch {batch.sequence}"
+            self.study.ledger[CHECK].fail(self.name, None, f"batches of {size} answers", found)
 
     def _check_row(self, line: int, row: Continuation, prompt: Prompt | None, known: bool) -> int:
         """Check one row; return how many outcomes another scorer would change."""
         tally, changed = self.study.ledger["pair.key"], 0
-        side = "base" if self.cell.arm is None else "adapter"
         made_under = digest(self.protocol)
         tally.expect(self.name, line, "digest of the protocol beside it", made_under, row.protocol)
-        tally.expect(self.name, line, "side", side, row.side)
+        tally.expect(self.name, line, "side", self.cell.side, row.side)
         for which, ending in (("kept", row.kept), ("without", row.without)):
             what = f"{row.prompt_id} sample {row.sample}, {which}"
             changed += self._check_ending(Placed(self.name, line, what, ending), ending, prompt)

@@ -8,13 +8,14 @@ from typing import Any
 from ahalab.plan.cells import BASE, Cell, training_cells
 from ahalab.records.base import to_plain
 from ahalab.records.replay import Replay
+from ahalab.records.terms import METRICS
+from ahalab.verify.adapter_verdicts import expected_adapter
 from ahalab.verify.answers import AnswerSet, Sets
 from ahalab.verify.arm_verdicts import arm_words
 from ahalab.verify.exceptions import field_differences
-from ahalab.verify.matrices import METRICS, Outcomes
+from ahalab.verify.matrices import Outcomes
 from ahalab.verify.protocols import REPLAY, protocol_of
 from ahalab.verify.reading import Study, differences
-from ahalab.verify.verdicts import expected_adapter
 
 FILE = "analysis/replay.json"
 COUNTS = ("n", "equal", "strict_gained", "strict_lost", "lenient_gained", "lenient_lost")
@@ -147,7 +148,7 @@ def _words(outcomes: Outcomes) -> dict[Word, str]:
         if arms.count(cell.arm) == 1:
             for metric in METRICS:
                 verdict = expected_adapter(outcomes, outcomes.sets[cell], metric)["verdict"]
-                words[str(cell.arm), cell.seed, "base", metric] = verdict
+                words[(*cell.run, "base", metric)] = verdict
     return words
 
 

@@ -29,6 +29,7 @@ class Page:
         default_factory=lambda: {CLAIMS: [], ANSWERS: []}
     )  # id -> (line, JSON text) of each script so named
     roots: list[tuple[int, str]] = field(default_factory=list)
+    drawn_by: list[tuple[int, str]] = field(default_factory=list)  # digest of the code
     printed: list[Printed] = field(default_factory=list)
 
 
@@ -58,6 +59,8 @@ class _Reader(HTMLParser):
             self._script.append((line, ""))
         elif tag == "meta" and named.get("name") == "ahalab-evidence-root":
             self.page.roots.append((line, named.get("content", "")))
+        elif tag == "meta" and named.get("name") == "ahalab-drawing":
+            self.page.drawn_by.append((line, named.get("content", "")))
         elif tag == "tr":
             self._file = named.get("data-file")
         claims, fields = (named.get(f"data-{kind}", "").split() for kind in ("claim", "field"))

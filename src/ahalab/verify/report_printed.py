@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 
+from ahalab.plain_files import read_plain
 from ahalab.records.manifest import Claim
 from ahalab.verify.reading import Study
 from ahalab.verify.report_page import Printed
@@ -113,7 +114,7 @@ class _Files:
                 rows = (json.loads(line) for _, line in self._study.lines(path))
                 return {str(row["step"]): row for row in rows}
             if _RECORDS.fullmatch(name):
-                return json.loads(path.read_bytes())
+                return json.loads(read_plain(path))
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             pass  # whatever is wrong with the file, other checks say
         return None

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ahalab.plain_files import read_plain
 from ahalab.records.manifest import Claims, Manifest
 from ahalab.store.manifest import root_digest
 from ahalab.verify.reading import Study, close
 from ahalab.verify.report_answers import check_page_answers
+from ahalab.verify.report_drawn import Drawing, check_drawn
 from ahalab.verify.report_page import ANSWERS, CLAIMS, Page, read_page
 from ahalab.verify.report_printed import check_printed
 
 FILE = "report.html"
-NAMES = ("report.bind", "report.root")
+NAMES = ("report.bind", "report.drawn", "report.root")
 MAX_REPORT_BYTES = 64 << 20
 
 
-def check_report(study: Study, claims: Claims | None) -> None:
-    """Check report.html against claims.json and the manifest."""
+def check_report(study: Study, claims: Claims | None, drawing: Drawing | None = None) -> None:
+    """Check report.html against claims.json, the manifest, and the page that its records give."""
     path, ledger = study.paths.report, study.ledger
     if not path.is_file():
         for name in NAMES:
@@ -28,8 +30,16 @@ def check_report(study: Study, claims: Claims | None) -> None:
             FILE, None, f"a page up to {MAX_REPORT_BYTES} bytes", "a longer one"
         )
     else:
-        page = read_page(path.read_text(encoding="utf-8", errors="replace"))
+        payload = read_plain(path)
+        sound = not ledger.failing()
+        page = read_page(payload.decode("utf-8", errors="replace"))
         _check_page(study, page, claims)
+        if sound:
+            check_drawn(study, payload, page.drawn_by, drawing)
+        else:
+            ledger["report.drawn"].not_checked(
+                "drawn again only from records that pass every check before"
+            )
     ledger.close(NAMES)
 
 

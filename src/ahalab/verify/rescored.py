@@ -19,8 +19,8 @@ from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.store.layout import AnswerPaths
 from ahalab.store.manifest import files_below
 from ahalab.store.reading import journal_path, sealed_path
+from ahalab.tasks.places import answer_paths
 from ahalab.verify.completions import Placed, check_grade
-from ahalab.verify.exceptions import answer_paths
 from ahalab.verify.reading import Study, differences
 
 FOLDER = "scorer-"

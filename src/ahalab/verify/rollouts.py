@@ -15,7 +15,7 @@ from ahalab.records.rollout import Rollout
 from ahalab.records.run import RunRecord
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.scoring.arms import ArmDefinition, Reward, score_batch, without_own
-from ahalab.scoring.components import Response, is_formatted, repeated_fraction
+from ahalab.scoring.components import Origin, Response, is_formatted, repeated_fraction
 from ahalab.scoring.reflection import reflection_markers
 from ahalab.scoring.training_parser import TRAINING_PARSER_VERSION
 from ahalab.statistics.training import (
@@ -25,7 +25,7 @@ from ahalab.statistics.training import (
 )
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
-from ahalab.verify.completions import count_version
+from ahalab.verify.completions import check_finish, check_length, count_version
 from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
 
@@ -157,14 +157,10 @@ def _check_grades(study: Study, run: RunRows) -> None:
 
 
 def _response(grader: Grader, run: RunRows, row: Rollout) -> Response:
-    prompt = run.prompts[row.prompt_id]
+    prompt, (_, seed) = run.prompts[row.prompt_id], run.cell.run
     return grader.response(
         Put(row.completion, prompt.gold, prompt.question, row.finish),
-        prompt_id=row.prompt_id,
-        step=row.step,
-        sample=row.sample,
-        seed=int(run.cell.seed or 0),
-        completion_ids=row.completion_ids,
+        Origin(row.prompt_id, row.step, row.sample, seed, row.completion_ids),
     )
 
 
@@ -240,19 +236,10 @@ def _compare_sum(ledger: Ledger, run: RunRows, line: int, row: Rollout) -> None:
 def _check_finish(ledger: Ledger, run: RunRows, end_ids: frozenset[int]) -> None:
     limit = int(run.plan.grpo["max_completion_length"])
     for line, row in run.rows:
-        ids = row.completion_ids
-        if not 1 <= len(ids) <= limit:
-            ledger["tokens"].fail(run.file, line, f"1 to {limit} completion ids", len(ids))
-        else:
-            ledger["tokens"].passed()
-        if not end_ids:
-            continue
-        ended = bool(ids) and ids[-1] in end_ids
-        ledger["finish"].expect(run.file, line, "finish", "eos" if ended else "length", row.finish)
-        if not ended and len(ids) != limit:
-            ledger["finish"].fail(
-                run.file, line, f"an end token, or {limit} ids", f"{len(ids)} ids, no end token"
-            )
+        place, ids = (run.file, line), row.completion_ids
+        check_length(ledger, place, ids, limit)
+        if end_ids:
+            check_finish(ledger, place, (ids, row.finish), end_ids, limit)
     if not end_ids:
         ledger["finish"].incomplete(
             f"{run.cell.name}: end tokens stand in the base's protocol, not there yet"

@@ -10,13 +10,13 @@ from ahalab.plan.schedule import expected_rollouts
 from ahalab.records.plan import Plan
 from ahalab.records.rollout import Rollout
 from ahalab.records.run import Attempt, RunRecord
-from ahalab.scoring.arms import ArmDefinition, resolve_arm
+from ahalab.scoring.arms import ArmDefinition
 from ahalab.scoring.own import own_names
-from ahalab.store.layout import RunPaths
+from ahalab.tasks.places import run_paths
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.base import check_base
-from ahalab.verify.checks import Ledger
+from ahalab.verify.checks import Tally
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.own import check_own, own_arm
 from ahalab.verify.protocols import end_ids_of
@@ -48,7 +48,7 @@ def runs_to_check(study: Study, journals: Mapping[str, JournalFacts]) -> list[Sh
     """Return every run that was begun, after saying which are not there."""
     shares = []
     for cell in training_cells(study.plan) if study.plan is not None else ():
-        paths, tally = _paths(study, cell), study.ledger["arms.all"]
+        paths, tally = run_paths(study.paths, cell), study.ledger["arms.all"]
         there = study.present(paths.rollouts)
         if not paths.record.exists():
             tally.incomplete(f"{cell.name}: training is not finished")
@@ -68,7 +68,7 @@ def check_run(study: Study, share: Share) -> Trained | None:
     plan, cell = study.plan, share.cell
     if plan is None:
         return None
-    end_ids, arm = end_ids_of(study), own_arm(study, plan, str(cell.arm))
+    end_ids, arm = end_ids_of(study), own_arm(study, plan, cell.run[0])
     run = _open(study, plan, cell, arm)
     run.rows = list(study.rows(run.paths.rollouts, Rollout))
     check_rollouts(study, run, end_ids)
@@ -90,25 +90,21 @@ def check_runs(
         weights: dict[str, tuple[str, str]] = {}
         first: RunRecord | None = None
         for cell, rows in trained.items():
-            run = _open(study, plan, cell, arms[str(cell.arm)])
+            run = _open(study, plan, cell, arms[cell.run[0]])
             _check_order(study, run, rows, orders)
             if run.record is not None:
                 first = first or run.record
-                _check_record(study, run, journals)
-                _check_config(study, run, first)
+                _check_record(study, run, run.record, journals)
+                _check_config(study, run, run.record, first)
                 check_adapter(study, run)
                 check_shared_weights(study, run, rows.digest, weights)
         check_base(study, plan, first)
     study.ledger.close(NAMES)
 
 
-def _paths(study: Study, cell: Cell) -> RunPaths:
-    return study.paths.run(str(cell.arm), int(cell.seed or 0))
-
-
 def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows:
     """Return a run without its rows."""
-    paths = _paths(study, cell)
+    paths = run_paths(study.paths, cell)
     return RunRows(
         cell=cell,
         paths=paths,
@@ -118,12 +114,6 @@ def _open(study: Study, plan: Plan, cell: Cell, arm: ArmDefinition) -> RunRows:
         record=study.record(paths.record, RunRecord),
         prompts={p.prompt_id: p for _, p in study.prompts("train")},
     )
-
-
-def definition_of(plan: Plan, arm: str) -> ArmDefinition:
-    """Return the components and weights of one of the plan's arms."""
-    spec = next(a for a in plan.arms if a.name == arm)
-    return resolve_arm(spec.name, spec.components)
 
 
 def _check_grid(study: Study, plan: Plan) -> None:
@@ -141,11 +131,11 @@ def _check_grid(study: Study, plan: Plan) -> None:
         study.ledger["arms.all"].fail(name, None, what, "another look")
 
 
-def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFacts]) -> None:
+def _check_record(
+    study: Study, run: RunRows, record: RunRecord, journals: Mapping[str, JournalFacts]
+) -> None:
     """Compare the run's record with the plan, with its place, and with the rows."""
-    record, plan, ledger = run.record, run.plan, study.ledger
-    if record is None:
-        return
+    plan, ledger = run.plan, study.ledger
     name = study.relative(run.paths.record)
     study.match_plan(run.paths.record, record.plan_digest)
     ledger["plan.match"].expect(name, None, "seed", run.cell.seed, record.seed)
@@ -175,18 +165,14 @@ def _check_record(study: Study, run: RunRows, journals: Mapping[str, JournalFact
         ledger["attempts"].expect(name, None, "attempts of the journal", attempts, record.attempts)
 
 
-def _check_config(study: Study, run: RunRows, first: RunRecord) -> None:
+def _check_config(study: Study, run: RunRows, record: RunRecord, first: RunRecord) -> None:
     """Compare configuration and surroundings with the plan and with the first run's."""
-    record, plan, ledger = run.record, run.plan, study.ledger
-    if record is None:
-        return
-    name, tally = study.relative(run.paths.record), ledger["arm.config"]
+    plan, name, tally = run.plan, study.relative(run.paths.record), study.ledger["arm.config"]
     tally.expect(name, None, "requested_grpo", plan.grpo, record.requested_grpo)
     for key, value in plan.grpo.items():
         if key not in NOT_COMPARED:
-            _expect_value(
-                study, run, f"effective_grpo.{key}", value, record.effective_grpo.get(key)
-            )
+            found = record.effective_grpo.get(key)
+            _expect_value(tally, name, f"effective_grpo.{key}", value, found)
     for key in OWN_TO_A_RUN:
         tally.expect(
             name, None, f"effective_grpo.{key}", run.cell.seed, record.effective_grpo.get(key)
@@ -207,22 +193,20 @@ def _check_config(study: Study, run: RunRows, first: RunRecord) -> None:
         ("training_parser_version", first.training_parser_version), ("lean_step", first.lean_step),
     ):  # fmt: skip
         tally.expect(name, None, key, expected, getattr(record, key))
-    _check_model(ledger, name, run, first)
+    _check_model(study, run, record, first)
 
 
-def _expect_value(study: Study, run: RunRows, what: str, expected: object, found: object) -> None:
+def _expect_value(tally: Tally, name: str, what: str, expected: object, found: object) -> None:
     """Compare a planned value with what TRL held; `0` and `0.0` are one value there."""
-    tally = study.ledger["arm.config"]
     if expected == found and isinstance(expected, bool) == isinstance(found, bool):
         tally.passed()
     else:
-        tally.fail(study.relative(run.paths.record), None, f"{what}: {expected!r}", found)
+        tally.fail(name, None, f"{what}: {expected!r}", found)
 
 
-def _check_model(ledger: Ledger, name: str, run: RunRows, first: RunRecord) -> None:
-    record, model = run.record, run.plan.model
-    if record is None:
-        return
+def _check_model(study: Study, run: RunRows, record: RunRecord, first: RunRecord) -> None:
+    """Compare the base with the plan's, and its files with those of the first run."""
+    ledger, name, model = study.ledger, study.relative(run.paths.record), run.plan.model
     ledger["base.pin"].expect(name, None, "base_digest", first.base_digest, record.base_digest)
     ledger["base.pin"].expect(name, None, "model_id", model.id, record.model_id)
     ledger["base.pin"].expect(name, None, "model_revision", model.revision, record.model_revision)
@@ -240,7 +224,8 @@ def _check_order(
     if run.record is None:
         return
     seen = [place for _, place in trained.seen]
-    other, expected = orders.setdefault(int(run.cell.seed or 0), (run.cell.name, seen))
+    _, seed = run.cell.run
+    other, expected = orders.setdefault(seed, (run.cell.name, seen))
     tally = study.ledger["arm.order"]
     for at, (ours, (line, theirs)) in enumerate(zip(expected, trained.seen, strict=False)):
         if ours != theirs:

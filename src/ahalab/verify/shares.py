@@ -10,7 +10,7 @@ from ahalab.plan.schedule import prompts_asked
 from ahalab.records.answer import Protocol
 from ahalab.records.diagnostics import Diagnostics
 from ahalab.records.run import RunRecord
-from ahalab.verify.exceptions import answer_paths
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.reading import Study
 
@@ -40,7 +40,7 @@ def read_ahead(study: Study) -> None:
     if study.plan is None:
         return
     for cell in training_cells(study.plan):
-        run = study.paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(study.paths, cell)
         study.record(run.record, RunRecord)
         study.record(run.diagnostics, Diagnostics)
     for cell in answer_cells(study.plan):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ahalab.errors import MissingError, RecordError
+from ahalab.plain_files import open_plain
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Manifest
 from ahalab.records.signature import Statement
@@ -73,7 +74,7 @@ def _read(study: Study, name: str) -> bytes | None:
     if not path.is_file() or path.is_symlink():
         return None
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(MAX_SIGNATURE_BYTES + 1)
     except OSError as error:
         study.ledger["sig.payload"].fail(name, None, "a readable file", error.strerror)

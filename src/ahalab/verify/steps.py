@@ -92,8 +92,7 @@ def check_diagnostics(
         return
     norm = _norm(run)
     rollouts = [row for _, row in run.rows]
-    arm, seed = str(run.cell.arm), int(run.cell.seed or 0)
-    expected = diagnose(arm, seed, steps, rollouts, norm, validation)
+    expected = diagnose(*run.cell.run, steps, rollouts, norm, validation)
     ours, theirs = to_plain(expected), to_plain(found)
     if close(norm, found.adapter_effect_norm, NORM_TOLERANCE):
         ours["adapter_effect_norm"] = theirs["adapter_effect_norm"]

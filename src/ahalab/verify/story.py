@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.records.base import decode_file
 from ahalab.records.manifest import Claim, Claims
 from ahalab.store.layout import StudyPaths
 from ahalab.verify.checks import Verification
+from ahalab.verify.compared_fields import SOLVED
 from ahalab.verify.reading import Study, close
 
-TOLERANCE = 1e-6  # of bounds that two solvers find; of all else see `verdicts.py`
 NEAR = 3  # ids offered for one that is not known
 
 
@@ -39,7 +40,7 @@ class Story:
     @property
     def equal(self) -> bool | None:
         """Whether the claim is what was worked out again; None where nothing was."""
-        return close(self.recomputed, self.claim.value, TOLERANCE) if self.told else None
+        return close(self.recomputed, self.claim.value, SOLVED) if self.told else None
 
     def to_plain(self) -> dict[str, object]:
         """Return one plain tree for programs."""
@@ -68,7 +69,7 @@ def find_claim(root: Path, claim_id: str) -> Claim:
         raise InputError(
             f"{path}: expected the claims of a study, found none. `ahalab analyze` writes them."
         )
-    claims = {claim.id: claim for claim in decode_file(path.read_bytes(), Claims, str(path)).claims}
+    claims = {claim.id: claim for claim in decode_file(read_plain(path), Claims, str(path)).claims}
     if claim_id in claims:
         return claims[claim_id]
     holding = [name for name in claims if claim_id and claim_id in name]

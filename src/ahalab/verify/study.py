@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ahalab.errors import InputError
 from ahalab.plan.endpoint import backend_name
+from ahalab.records.manifest import Claims
 from ahalab.records.templates import TemplateComparison
 from ahalab.store.ssh import Signers
 from ahalab.verify.ablation import check_ablation
@@ -25,6 +26,7 @@ from ahalab.verify.reading import Study
 from ahalab.verify.reflection import check_continuations
 from ahalab.verify.reflection_figures import check_reflection
 from ahalab.verify.replay import check_replay
+from ahalab.verify.report_drawn import Drawing
 from ahalab.verify.reportfile import check_report
 from ahalab.verify.rescored import check_rescored
 from ahalab.verify.runs import check_runs, runs_to_check
@@ -54,6 +56,7 @@ def verify_study(
     on_check: Callable[[Check], None] | None = None,
     trust_rewards: bool = False,
     effort: Effort = ALONE,
+    drawing: Drawing | None = None,
 ) -> Verification:
     """Recheck a study from its files alone; writes nothing, and needs no model.
 
@@ -63,6 +66,7 @@ def verify_study(
         on_check: Called with each check as it ends.
         trust_rewards: Whether the code of users' own rewards is run.
         effort: Among how many processes a large study is shared out, and who is told how far it is.
+        drawing: What draws a report, to draw it again; None: `report.drawn` is *not checked*.
 
     Returns:
         All checks, the same whatever the effort. Whatever is wrong with the evidence is a failure
@@ -73,7 +77,7 @@ def verify_study(
         MissingError: A signature is required, and there is no ssh-keygen to check it.
     """
     study = open_study(root, on_check, trust_rewards=trust_rewards)
-    return examine(study, held, effort)
+    return examine(study, held, effort, drawing)
 
 
 def open_study(
@@ -91,7 +95,9 @@ def open_study(
     return Study(root, Ledger(on_check), trust_rewards=trust_rewards)
 
 
-def examine(study: Study, held: Held = NOTHING, effort: Effort = ALONE) -> Verification:
+def examine(
+    study: Study, held: Held = NOTHING, effort: Effort = ALONE, drawing: Drawing | None = None
+) -> Verification:
     """Make every check of a study that was opened.
 
     Raises:
@@ -115,7 +121,9 @@ def examine(study: Study, held: Held = NOTHING, effort: Effort = ALONE) -> Verif
     cut = check_continuations(study, journals, answers)
     finish_answers(study)
     check_reflection(study, answers, cut)
-    _check_conclusions(study, answers, again, templates)
+    claims = _check_conclusions(study, answers, again, templates)
+    check_report(study, claims, drawing)
+    check_cards(study)
     ledger["origin.generation"].not_checked(
         "no file can show that a model generated the completions; train and evaluate again to see"
     )
@@ -132,13 +140,12 @@ def examine(study: Study, held: Held = NOTHING, effort: Effort = ALONE) -> Verif
 
 def _check_conclusions(
     study: Study, answers: Sets, again: Sets, templates: TemplateComparison | None
-) -> None:
-    """Check what was made of the answers, each time from the answers."""
+) -> Claims | None:
+    """Check what was made of the answers, each time from the answers; return the claims."""
     prompts = [prompt for _, prompt in study.prompts("eval")]
     outcomes = None if study.plan is None else line_up(study.plan, prompts, answers)
     comparison = check_comparison(study, outcomes)
     check_changed(study, outcomes)
     ablation = check_ablation(study, outcomes)
     replay = check_replay(study, outcomes, again)
-    check_report(study, check_claims(study, comparison, ablation, replay, templates))
-    check_cards(study)
+    return check_claims(study, comparison, ablation, replay, templates)

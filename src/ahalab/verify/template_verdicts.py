@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 
 from ahalab.plan.templates import OWN
-from ahalab.records.base import Record, to_plain
+from ahalab.records.base import to_plain
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.templates import TemplateComparison, TemplateSet
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.tasks.text import normalised
 from ahalab.verify.answers import AnswerSet
-from ahalab.verify.matrices import METRICS
-from ahalab.verify.oracle import FloatArray
-from ahalab.verify.reading import Study, differences
-from ahalab.verify.verdicts import paired_bounds
+from ahalab.verify.compared_fields import TEMPLATES
+from ahalab.verify.oracle import FloatArray, paired_bounds
+from ahalab.verify.reading import Study
 from ahalab.verify.wording import check_template_sentence
 
-FILE = "analysis/templates.json"
-COUNTS = {"n", "questions"}
-NAMED = {"name", "template", "system", "split", "confidence", "metric"}
-TOLERANCE = 1e-6  # of intervals, which two solvers find
+FILE = TEMPLATES.file
 
 
 def check_template_comparison(
@@ -56,11 +52,11 @@ def check_template_comparison(
         "questions": asked.questions,
         "confidence": plan.analysis.confidence,
     }
-    _book(study, "", head, found)
+    TEMPLATES.compare(study, "", head, found)
     for template, result in zip(asked.templates, found.templates, strict=True):
         expected = {**to_plain(template), **_counted(sets[template.name])}
         study.recompute(f"template.{template.name}", expected)
-        _book(study, template.name, expected, result)
+        TEMPLATES.compare(study, template.name, expected, result)
     metrics = tuple(one.metric for one in found.ranges)
     if study.ledger["outcome.missing"].expect(FILE, None, "ranges of", METRICS, metrics):
         for one in found.ranges:
@@ -68,7 +64,7 @@ def check_template_comparison(
             clusters = [normalised(prompt.question) for prompt in prompts]
             expected = _range(correct, clusters, plan.analysis.confidence)
             study.recompute(f"templates.{one.metric}", expected)
-            _book(study, one.metric, expected, one)
+            TEMPLATES.compare(study, one.metric, expected, one)
             check_template_sentence(study, one, found)
     return found
 
@@ -77,18 +73,6 @@ def _answered(answers: AnswerSet, prompts: list[Prompt]) -> bool:
     """Say whether the answers are whole, and those to these questions."""
     keys = {(prompt.prompt_id, 0) for prompt in prompts}
     return answers.whole and bool(keys) and keys == answers.replies.keys()
-
-
-def _book(study: Study, place: str, expected: Mapping[str, Any], found: Record) -> None:
-    """Compare the fields that were computed again; each goes to its own check."""
-    plain = to_plain(found)
-    for field, value in expected.items():
-        check = "stat.n" if field in COUNTS else "stat.recompute"
-        check = "stat.method" if field in NAMED else check
-        wrong = list(differences(value, plain[field], TOLERANCE, field))
-        for what, ours, theirs in wrong:
-            study.ledger[check].fail(FILE, None, f"{place}: {what} {ours}".lstrip(": "), theirs)
-        study.ledger[check].passed(0 if wrong else 1)
 
 
 def _counted(answers: AnswerSet) -> dict[str, Any]:

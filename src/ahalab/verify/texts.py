@@ -50,14 +50,25 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
+def model_folder(plan: Plan) -> Path | None:
+    """Return where the base lies: the packaged organism, or the folder that the plan names."""
+    if plan.model.id == ORGANISM:
+        return organism_folder()
+    try:
+        folder = Path(plan.model.id).expanduser()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError):  # a name too long, or `~` of nobody here: a hub's
+        return None
+
+
 def decoder_for(plan: Plan, tokenizer_digest: str) -> Decoder | None:
     """Return a decoder when a tokenizer of the recorded digest is at hand, or None.
 
     At hand is the packaged organism's, or that of the model folder which the plan names.
     """
-    folder = organism_folder() if plan.model.id == ORGANISM else Path(plan.model.id).expanduser()
+    folder = model_folder(plan)
     try:
-        if not folder.is_dir() or tokenizer_fingerprint(folder) != tokenizer_digest:
+        if folder is None or tokenizer_fingerprint(folder) != tokenizer_digest:
             return None
         if not OWN_WAYS & tokenizer_settings(folder).keys():
             return Decoder(Tokenizer.from_file(str(folder / "tokenizer.json")))

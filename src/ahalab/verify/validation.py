@@ -44,8 +44,8 @@ def _check_cover(
 ) -> None:
     """Compare steps and prompts with the checkpoints and the order of the batches."""
     ledger = study.ledger
-    order = sorted(range(len(prompts)), key=lambda i: (prompts[i].prompt_tokens, i))
-    planned = [(s, prompts[i].prompt_id) for s in checkpoint_steps(run.plan) for i in order]
+    order = sorted(prompts, key=lambda prompt: prompt.prompt_tokens)
+    planned = [(step, p.prompt_id) for step in checkpoint_steps(run.plan) for p in order]
     wanted, seen = set(planned), set()
     for line, row in rows:
         key = (row.step, row.prompt_id)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from starlette.requests import Request
 
 from ahalab.errors import InputError
 from ahalab.plan.cells import Cell, training_cells
-from ahalab.records.terms import Metric
+from ahalab.records.terms import METRICS, Metric
 from ahalab.view import compare, curves, groups, runs, search
 from ahalab.view.filters import Field
 from ahalab.view.sources import Study
@@ -73,10 +72,10 @@ def _cell(study: Study, request: Request, name: str) -> Cell:
 
 def _metric(request: Request) -> Metric:
     wanted = _text(request, "metric", "strict")
-    metrics: dict[str, Literal["strict", "lenient"]] = {"strict": "strict", "lenient": "lenient"}
-    if wanted not in metrics:
-        raise InputError(f"metric: expected strict or lenient, found {wanted[:40]!r}.")
-    return metrics[wanted]
+    for metric in METRICS:
+        if metric == wanted:
+            return metric
+    raise InputError(f"metric: expected strict or lenient, found {wanted[:40]!r}.")
 
 
 def _one(study: Study, database: sqlite3.Connection, request: Request) -> object:

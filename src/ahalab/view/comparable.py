@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 
 from ahalab.errors import ProtocolError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import BASE, Cell
 from ahalab.records.answer import Protocol, covers, differing_fields, without_adapter
 from ahalab.records.base import decode_file
-from ahalab.view.sources import Study, answers_of
+from ahalab.tasks.places import answer_paths
+from ahalab.view.sources import Study
 from ahalab.visible import plain
 
 
@@ -20,8 +22,8 @@ def comparability(study: Study, cell: Cell) -> str:
     Raises:
         ProtocolError: The protocols differ in more than the analysis was allowed.
     """
-    base = _protocol(answers_of(study.paths, BASE).protocol)
-    adapter = _protocol(answers_of(study.paths, cell).protocol)
+    base = _protocol(answer_paths(study.paths, BASE).protocol)
+    adapter = _protocol(answer_paths(study.paths, cell).protocol)
     if base is None or adapter is None:
         return "" if base is adapter else "Only one side has a protocol yet."
     differing = differing_fields(without_adapter(base), without_adapter(adapter))
@@ -39,7 +41,7 @@ def comparability(study: Study, cell: Cell) -> str:
 
 def _protocol(path: Path) -> Protocol | None:
     try:
-        return decode_file(path.read_bytes(), Protocol, str(path))
+        return decode_file(read_plain(path), Protocol, str(path))
     except OSError:
         return None
 
@@ -55,7 +57,7 @@ class _Exceptions(msgspec.Struct):
 def _allowed(comparison: Path) -> tuple[str, ...]:
     """Return the fields in which the analysis was allowed to compare unequal protocols."""
     try:
-        found = msgspec.json.decode(comparison.read_bytes(), type=_Exceptions)
+        found = msgspec.json.decode(read_plain(comparison), type=_Exceptions)
     except (OSError, msgspec.MsgspecError):
         return ()
     return tuple(exception.field for exception in found.allowed)

@@ -10,6 +10,7 @@ from ahalab.errors import InputError
 from ahalab.plan.cells import BASE, Cell
 from ahalab.records.terms import Metric
 from ahalab.view.comparable import comparability
+from ahalab.view.database import run_number
 from ahalab.view.filters import FINISHES, OUTCOMES, Field, Searched, clause
 from ahalab.view.query import parse
 from ahalab.view.scored import Question, Taken, taken
@@ -156,7 +157,7 @@ def pairs(
         raise InputError(f"page: expected a number from 1 on, found {asked.page}.")
     note = comparability(study, cell)
     where = clause(parse(asked.query), FIELDS, SEARCHED)
-    run, base = _run(database, cell), _run(database, BASE)
+    run, base = run_number(database, cell), run_number(database, BASE)
     kinds = {name: sql.format(m=asked.metric) for name, sql in SHOWS.items()}
     sums = ", ".join(f"coalesce(sum({sql}), 0)" for sql in kinds.values())
     counts = database.execute(f"SELECT {sums} {_PAIRS} WHERE a.run = ?", (base, run)).fetchone()
@@ -197,7 +198,7 @@ def pair(study: Study, database: sqlite3.Connection, cell: Cell, number: int) ->
             for field in ("completion", "extracted", "status")
         )
         + f" {_PAIRS} WHERE a.run = ? AND a.id = ?",
-        (_run(database, BASE), _run(database, cell), number),
+        (run_number(database, BASE), run_number(database, cell), number),
     ).fetchone()
     if row is None:
         raise InputError(f"{cell.name}: expected a pair of answers, found none of number {number}.")
@@ -213,11 +214,6 @@ def pair(study: Study, database: sqlite3.Connection, cell: Cell, number: int) ->
         adapter=_side(study, asked, row, "a"),
         note=note,
     )
-
-
-def _run(database: sqlite3.Connection, cell: Cell) -> int:
-    found = database.execute("SELECT id FROM run WHERE name = ?", (cell.name,)).fetchone()
-    return int(found[0]) if found else 0
 
 
 def _line(row: sqlite3.Row) -> PairLine:

@@ -10,6 +10,7 @@ import msgspec
 from ahalab.plan.cells import training_cells
 from ahalab.plan.looks import arm_looks
 from ahalab.records.step import Step
+from ahalab.view.database import run_number
 from ahalab.view.sources import Study
 from ahalab.visible import plain
 
@@ -116,16 +117,16 @@ def curves(study: Study, database: sqlite3.Connection, since: str = "") -> Curve
     found = []
     for cell in training_cells(study.plan):
         rows = database.execute(
-            "SELECT figures FROM step WHERE run = (SELECT id FROM run WHERE name = ?) AND id > ? "
-            "AND step % ? = 0 ORDER BY step",
-            (cell.name, after, every),
+            "SELECT figures FROM step WHERE run = ? AND id > ? AND step % ? = 0 ORDER BY step",
+            (run_number(database, cell), after, every),
         )
         steps = [msgspec.json.decode(row[0], type=Step) for row in rows]
+        arm, seed = cell.run
         found.append(
             Curve(
                 run=cell.name,
-                arm=places[str(cell.arm)],
-                seed=int(cell.seed or 0),
+                arm=places[arm],
+                seed=seed,
                 steps=tuple(step.step for step in steps),
                 values=_values(steps, names) if steps else {},
             )

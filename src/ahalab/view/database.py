@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 from ahalab.errors import InputError
+from ahalab.plan.cells import Cell
 
 EDITION = 1  # raise it when rows of the same tables come to mean something else
 KINDS = ("rollout", "answer")  # tables of rows with a text
@@ -140,6 +141,12 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     database.execute("PRAGMA mmap_size=268435456")
     database.row_factory = sqlite3.Row
     return database
+
+
+def run_number(database: sqlite3.Connection, cell: Cell) -> int:
+    """Return the number that rows of a cell's run or answers have; 0 while none is indexed."""
+    found = database.execute("SELECT id FROM run WHERE name = ?", (cell.name,)).fetchone()
+    return int(found[0]) if found else 0
 
 
 def remove(path: Path) -> None:

@@ -6,15 +6,16 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from ahalab.records.terms import Finish, Outcome
 from ahalab.view.query import Condition, QueryError, Term, Words
 
 Kind = Literal["number", "name", "flag", "text"]
 Parameter = str | float | int
 
-OUTCOMES = ("correct", "wrong", "unparsed", "truncated", "error")
-FINISHES = ("eos", "stop", "length", "content_filter", "tool_calls")
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+FINISHES: tuple[str, ...] = get_args(Finish)
 FLAGS = {"yes": 1, "no": 0, "true": 1, "false": 0}
 
 

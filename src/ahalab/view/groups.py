@@ -11,6 +11,7 @@ from ahalab.errors import InputError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.records.plan import ArmSpec
 from ahalab.scoring.arms import resolve_arm
+from ahalab.view.database import run_number
 from ahalab.view.scored import Question, Taken, taken
 from ahalab.view.shown import Shown, line, shown
 from ahalab.view.sources import Study
@@ -94,7 +95,7 @@ def step_groups(database: sqlite3.Connection, run: Cell, step: int | None) -> St
     Raises:
         InputError: The run has no rollouts, or none at that step.
     """
-    number = _run(database, run)
+    number = run_number(database, run)
     first, last = database.execute(
         "SELECT min(step), max(step) FROM rollout WHERE run = ?", (number,)
     ).fetchone()
@@ -131,7 +132,7 @@ def group(study: Study, database: sqlite3.Connection, run: Cell, step: int, at: 
     """
     rows = database.execute(
         f"{_CARD} WHERE r.run = ? AND r.step = ? AND r.grp = ? ORDER BY r.advantage DESC, r.sample",
-        (_run(database, run), step, at),
+        (run_number(database, run), step, at),
     ).fetchall()
     return _group(study, run, rows, f"{run.name}, step {step}, group {at}")
 
@@ -148,11 +149,6 @@ def rollout(study: Study, database: sqlite3.Connection, number: int) -> Group:
     if cell is None:
         raise InputError(f"rollout {number}: expected a rollout of the study, found none.")
     return _group(study, cell, rows, str(number))
-
-
-def _run(database: sqlite3.Connection, run: Cell) -> int:
-    found = database.execute("SELECT id FROM run WHERE name = ?", (run.name,)).fetchone()
-    return int(found[0]) if found else 0
 
 
 _CARD = (

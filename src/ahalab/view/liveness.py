@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from ahalab.plain_files import read_plain
 from ahalab.visible import plain
 
 Status = Literal["waiting", "running", "stale", "stopped", "done"]
@@ -64,7 +65,7 @@ def _owner(lock: Path) -> Owner | None:
     The lock itself is not tried: to take it, even for a moment, could refuse a writer.
     """
     try:
-        told = json.loads(lock.read_bytes())
+        told = json.loads(read_plain(lock))
         number, since = int(told["pid"]), datetime.fromisoformat(told["since"]).timestamp()
         host = str(told.get("host", platform.node()))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

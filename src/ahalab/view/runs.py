@@ -12,12 +12,15 @@ from pathlib import Path
 import msgspec
 
 from ahalab.errors import RecordError
+from ahalab.plain_files import read_plain
 from ahalab.plan.cells import Cell, answer_cells, training_cells
 from ahalab.records.base import decode_file
 from ahalab.records.run import RunRecord
 from ahalab.store.reading import journal_path
+from ahalab.tasks.places import answer_paths, run_paths
+from ahalab.view.database import run_number
 from ahalab.view.liveness import Status, idle_seconds, status_of
-from ahalab.view.sources import Study, answers_of
+from ahalab.view.sources import Study
 from ahalab.visible import plain
 
 
@@ -114,29 +117,27 @@ def study_state(study: Study, database: sqlite3.Connection, now: float | None = 
 
 
 def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> RunRow:
-    paths = study.paths.run(str(cell.arm), int(cell.seed or 0))
+    paths, number = run_paths(study.paths, cell), run_number(database, cell)
     record, fault = _record(paths.record)
     steps, last = database.execute(
-        "SELECT count(*), max(step) FROM step WHERE run = (SELECT id FROM run WHERE name = ?)",
-        (cell.name,),
+        "SELECT count(*), max(step) FROM step WHERE run = ?", (number,)
     ).fetchone()
     (rollouts,) = database.execute(
         "SELECT coalesce(max(rows), 0) FROM source WHERE name = ?", (f"{cell.name}/rollouts",)
     ).fetchone()
     (seconds,) = database.execute(
-        "SELECT avg(seconds) FROM (SELECT seconds FROM timing WHERE run = (SELECT id FROM run "
-        "WHERE name = ?) ORDER BY id DESC LIMIT 20)",
-        (cell.name,),
+        "SELECT avg(seconds) FROM (SELECT seconds FROM timing WHERE run = ? "
+        "ORDER BY id DESC LIMIT 20)",
+        (number,),
     ).fetchone()
-    planned = int(study.plan.grpo["max_steps"])
+    planned, (arm, seed) = int(study.plan.grpo["max_steps"]), cell.run
     idle = None if record else idle_seconds(journal_path(paths.steps), now)
-    lock = study.paths.work / "locks" / f"{cell.name.replace('/', '-')}.lock"
-    status, why = status_of(record is not None, lock, idle, seconds)
+    status, why = status_of(record is not None, study.paths.lock(cell.name), idle, seconds)
     return RunRow(
         name=cell.name,
-        arm=plain(str(cell.arm)),
-        seed=int(cell.seed or 0),
-        control=cell.arm == study.plan.control,
+        arm=plain(arm),
+        seed=seed,
+        control=arm == study.plan.control,
         status=status,
         why=fault or why,
         steps=last or 0,
@@ -146,46 +147,43 @@ def _run(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> 
         left_seconds=seconds * (planned - last)
         if status == "running" and last and seconds
         else None,
-        latest=_latest(database, cell) if steps else None,
+        latest=_latest(database, number) if steps else None,
         alarms=tuple(plain(alarm.name) for alarm in record.alarms) if record else (),
     )
 
 
 def _record(path: Path) -> tuple[RunRecord | None, str]:
     try:
-        return decode_file(path.read_bytes(), RunRecord, str(path)), ""
+        return decode_file(read_plain(path), RunRecord, str(path)), ""
     except FileNotFoundError:
         return None, ""
     except RecordError as error:
         return None, plain(str(error))
 
 
-def _latest(database: sqlite3.Connection, cell: Cell) -> Latest | None:
+def _latest(database: sqlite3.Connection, run: int) -> Latest | None:
     found = database.execute(
         "SELECT step, json_extract(figures, '$.reward_mean', '$.strict_fraction', "
-        "'$.truncated_fraction', '$.zero_variance_fraction') FROM step WHERE run = (SELECT id FROM "
-        "run WHERE name = ?) AND json_extract(figures, '$.strict_fraction') IS NOT NULL "
-        "ORDER BY step DESC LIMIT 1",
-        (cell.name,),
+        "'$.truncated_fraction', '$.zero_variance_fraction') FROM step WHERE run = ? "
+        "AND json_extract(figures, '$.strict_fraction') IS NOT NULL ORDER BY step DESC LIMIT 1",
+        (run,),
     ).fetchone()
     return None if found is None else Latest(found[0], *json.loads(found[1]))
 
 
 def _answers(study: Study, database: sqlite3.Connection, cell: Cell, now: float) -> AnswerRow:
-    paths = answers_of(study.paths, cell)
+    paths = answer_paths(study.paths, cell)
     done, sealed = database.execute(
         "SELECT coalesce(max(rows), 0), max(sealed) FROM source WHERE name = ?",
         (paths.name,),
     ).fetchone()
     strict, lenient = database.execute(
-        "SELECT avg(strict = 'correct'), avg(lenient = 'correct') FROM answer "
-        "WHERE run = (SELECT id FROM run WHERE name = ?)",
-        (cell.name,),
+        "SELECT avg(strict = 'correct'), avg(lenient = 'correct') FROM answer WHERE run = ?",
+        (run_number(database, cell),),
     ).fetchone()
     (prompts,) = database.execute("SELECT count(*) FROM prompt WHERE split = 'eval'").fetchone()
-    lock = study.paths.work / "locks" / f"{paths.name.replace('/', '-')}.lock"
     idle = None if sealed else idle_seconds(journal_path(paths.answers), now)
-    status, why = status_of(bool(sealed), lock, idle, None)
+    status, why = status_of(bool(sealed), study.paths.lock(paths.name), idle, None)
     return AnswerRow(
         name=cell.name,
         status=status,
@@ -211,7 +209,7 @@ class _Sentences(msgspec.Struct):
 
 def _sentences(study: Study) -> tuple[str, ...]:
     try:
-        found = msgspec.json.decode(study.paths.comparison.read_bytes(), type=_Sentences)
+        found = msgspec.json.decode(read_plain(study.paths.comparison), type=_Sentences)
     except (OSError, msgspec.MsgspecError):  # not analysed yet, or by another version
         return ()
     return tuple(plain(a.sentence) for a in found.arms if a.primary and a.against == "base")

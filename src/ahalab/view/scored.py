@@ -14,7 +14,7 @@ from ahalab.visible import plain
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and of whom."""
+    """What was asked, and its gold answer."""
 
     question: str | None  # None: the prompts were not read yet
     gold: str | None

@@ -11,7 +11,8 @@ from ahalab.errors import InputError
 from ahalab.plan.cells import Cell, answer_cells, training_cells
 from ahalab.plan.load import load_plan
 from ahalab.records.plan import Plan
-from ahalab.store.layout import AnswerPaths, StudyPaths
+from ahalab.store.layout import StudyPaths
+from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.view.database import study_id
 
 RowKind = Literal["prompt", "step", "timing", "answer", "rollout"]
@@ -98,19 +99,12 @@ def sources(study: Study) -> Iterator[Source]:
     for split in ("train", "eval"):
         yield Source("prompt", f"prompts/{split}", paths.prompts(split), None)
     for cell in training_cells(plan):
-        run = paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(paths, cell)
         yield Source("step", f"{cell.name}/steps", run.steps, cell)
         yield Source("timing", f"{cell.name}/timings", run.timings, cell)
     for cell in answer_cells(plan):
-        answers = answers_of(paths, cell)
+        answers = answer_paths(paths, cell)
         yield Source("answer", answers.name, answers.answers, cell)
     for cell in training_cells(plan):
-        run = paths.run(str(cell.arm), int(cell.seed or 0))
+        run = run_paths(paths, cell)
         yield Source("rollout", f"{cell.name}/rollouts", run.rollouts, cell)
-
-
-def answers_of(paths: StudyPaths, cell: Cell) -> AnswerPaths:
-    """Return where the answers of a cell lie."""
-    if cell.arm is not None and cell.seed is not None:
-        return paths.answers(cell.arm, cell.seed)
-    return paths.base_answers() if cell.name == "base" else paths.floor_answers

@@ -14,6 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from ahalab.errors import InputError
+from ahalab.plain_files import read_plain
 from ahalab.store.models import end_ids_of_folder
 
 
@@ -56,7 +57,7 @@ class LocalTokenizer:
 
     def _template(self) -> str:
         path = self.folder / "chat_template.jinja"
-        found = path.read_text(encoding="utf-8") if path.is_file() else None
+        found = read_plain(path).decode("utf-8") if path.is_file() else None
         found = found if found is not None else self._config.get("chat_template")
         if not isinstance(found, str):
             raise InputError(
@@ -83,7 +84,7 @@ def _load(folder: Path) -> Tokenizer:
         raise InputError(f"{path}: expected the base's tokenizer, found none.")
     try:
         return Tokenizer.from_file(str(path))
-    except Exception as error:
+    except Exception as error:  # tokenizers raises nothing narrower
         raise InputError(f"{path}: expected a tokenizer, found: {str(error)[:200]}") from error
 
 
@@ -91,7 +92,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        tree = json.loads(path.read_bytes())
+        tree = json.loads(read_plain(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a JSON object, found: {error}.") from error
     return tree if isinstance(tree, dict) else {}

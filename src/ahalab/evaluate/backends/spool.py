@@ -14,6 +14,7 @@ import msgspec
 
 from ahalab.errors import InputError, RecordError
 from ahalab.evaluate.backends import Kept
+from ahalab.plain_files import read_plain
 from ahalab.records.terms import Finish
 from ahalab.store.durable import fsync_folder, write_all
 
@@ -55,7 +56,7 @@ class Spool:
         fsync_folder(self.path.parent)
 
     def _read(self, owner: bytes) -> None:
-        payload = self.path.read_bytes()
+        payload = read_plain(self.path)
         if not payload.startswith(owner):
             os.ftruncate(self._descriptor, 0)
             write_all(self._descriptor, owner, self.path)
@@ -89,5 +90,5 @@ class Spool:
 
 def _owner(journal: Path) -> bytes:
     """Return the line that names a journal: its head and first attempt, which nothing changes."""
-    begun = journal.read_bytes().split(b"\n")[:2] if journal.is_file() else []
+    begun = read_plain(journal).split(b"\n")[:2] if journal.is_file() else []
     return hashlib.sha256(b"\n".join(begun)).hexdigest().encode() + b"\n"
