@@ -94,13 +94,14 @@ def test_a_template_without_end_or_bounds_is_ended_and_the_next_one_is_rendered(
 ) -> None:
     sound = (base / "chat_template.jinja").read_text()
     draw_prompts(resolve(PLAN), base)  # the process is up
-    monkeypatch.setattr(chat_template, "RENDER_SECONDS", 2.0)
+    seconds = 2 if "none" in found else 60  # how fast memory is taken depends on the machine
+    monkeypatch.setattr(chat_template, "RENDER_SECONDS", float(seconds))
     began = time.monotonic()
     said = refused(base, template)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < seconds + 30
     assert said.startswith(
-        "the model's chat template: expected prompts within 2 s, 1 GiB of memory and 1048576 "
-        f"characters beyond the messages, found {found}. Look for"
+        f"the model's chat template: expected prompts within {seconds} s, 1 GiB of memory and "
+        f"1048576 characters beyond the messages, found {found}. Look for"
     )
     (base / "chat_template.jinja").write_text(sound)
     assert draw_prompts(resolve(PLAN), base).prompts["train"]
@@ -201,7 +202,7 @@ def test_a_forked_child_starts_a_process_of_its_own(tokenizer: Any) -> None:
     assert render.render(tokenizer, TASK, ["1 + 1?"]) == ids
 
 
-COMMAND = "import sys; from ahalab.tasks import chat_template as c; c.RENDER_SECONDS = 2.0; "
+COMMAND = "import sys; from ahalab.tasks import chat_template as c; c.RENDER_SECONDS = 5.0; "
 COMMAND += "from ahalab.cli import main; sys.exit(main())"
 STUDY = """
 name: demo
@@ -222,7 +223,7 @@ evaluation: {{max_new_tokens: 8}}
         ("train", "{{ 'a' * 10 ** 10 }}", "more memory asked for"),
         # Sound for the prompts; only the pre-flight asks about an assistant's turn.
         ("preflight", "{{ messages[0].content }}{% if messages[-1].role == 'assistant' %}"
-         + LOOPS + "{% endif %}", "none after 2 s"),
+         + LOOPS + "{% endif %}", "none after 5 s"),
     ],
 )  # fmt: skip
 def test_a_command_that_meets_such_a_template_ends_in_one_line_and_leaves_no_process(
@@ -237,7 +238,7 @@ def test_a_command_that_meets_such_a_template_ends_in_one_line_and_leaves_no_pro
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     (line,) = [row for row in done.stderr.splitlines() if "chat template" in row]
-    assert line.startswith("ahalab: the model's chat template: expected prompts within 2 s")
+    assert line.startswith("ahalab: the model's chat template: expected prompts within 5 s")
     assert f"found {found}. " in line
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.glob("results/demo/prompts/*.jsonl"))
