@@ -14,6 +14,7 @@ SOURCE = Path(ahalab.__file__).parent
 # What writes elsewhere than into a study's results, and where.
 ELSEWHERE = {
     "cli/counterfactual.py": "the file that --rows names",
+    "killable.py": "a pipe",
     "evaluate/backends/spool.py": ".work: replies whose rows are not committed yet",
     "organism/digests.py": "the folder of a model",
     "organism/recipe.py": "the folder of a model",
@@ -24,7 +25,6 @@ ELSEWHERE = {
     "plan/field_tables.py": "this package, by a maintainer",
     "records/document.py": "docs/artefacts.md, by a maintainer",
     "report/power_picture.py": "memory",
-    "scoring/latex_worker.py": "a pipe",
     "view/database.py": "the cache folder: the index",
     "train/trackers.py": ".work: what trackers write",
 }

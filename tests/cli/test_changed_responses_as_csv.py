@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,25 @@ def test_every_changed_answer_is_a_line_with_the_fields_of_the_record(
         assert row["base_extracted"] == (entry.base_extracted or "")
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n＝", " =", "\0\ufeff ="])
 def test_what_a_spreadsheet_would_run_is_text(paths: StudyPaths, call: Call, start: str) -> None:
     call("analyze", paths.root)
     changed = decode_file(paths.changed.read_bytes(), ChangedResponses, "changed")
     hostile = f'{start}HYPERLINK(1)\n, "x"'
     entry = replace(changed.changed[0], base_completion=hostile)
     text = changed_csv(replace(changed, changed=(entry,)))
-    (row,) = csv.DictReader(text.splitlines(keepends=True))
+    (row,) = csv.DictReader(StringIO(text, newline=""))
     assert row["base_completion"] == f"'{hostile}"
+
+
+def test_a_carriage_return_ends_neither_cell_nor_row(paths: StudyPaths, call: Call) -> None:
+    call("analyze", paths.root)
+    changed = decode_file(paths.changed.read_bytes(), ChangedResponses, "changed")
+    hostile = 'a\r=HYPERLINK("x")\r\n=b\u2028\x0b\x85'
+    entry = replace(changed.changed[0], base_completion=hostile)
+    text = changed_csv(replace(changed, changed=(entry, entry)))
+    rows = list(csv.DictReader(StringIO(text, newline="")))
+    assert [row["base_completion"] for row in rows] == [hostile] * 2
 
 
 def test_a_file_within_the_study_is_refused_before_anything_is_written(

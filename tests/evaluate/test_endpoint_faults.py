@@ -59,8 +59,9 @@ def endpoint(served: Endpoint) -> Endpoint:
 def batch(weights: Weights) -> Batch:
     task = plan_of().task
     asked = []
-    for number, question in enumerate(load_questions(task, "eval")[:4]):
-        ids = render(weights.tokenizer, task, question.question)
+    questions = load_questions(task, "eval")[:4]
+    rendered = render(weights.tokenizer, task, [question.question for question in questions])
+    for number, (question, ids) in enumerate(zip(questions, rendered, strict=True)):
         prompt = Prompt(
             prompt_id=f"{number:05d}", question=question.question, gold=question.gold,
             source="here", split="eval", prompt_ids=ids, prompt_tokens=len(ids),

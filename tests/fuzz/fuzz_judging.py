@@ -96,6 +96,8 @@ class Judge:
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._watching is None:
             return
+        if event == "subprocess.Popen" and _ours(*arguments[:2]):
+            return
         if event.startswith(FORBIDDEN) or (event == "open" and self._writes_elsewhere(*arguments)):
             self._watching = None
             raise ForbiddenError(f"{event} {arguments!r:.100}")
@@ -103,6 +105,12 @@ class Judge:
     def _writes_elsewhere(self, path: object, mode: object, flags: int) -> bool:
         writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         return bool(writes) and not str(path).startswith(str(self._watching))
+
+
+def _ours(executable: object, arguments: object) -> bool:
+    """Say whether a process is one of our own, which is there to be killed."""
+    words = [str(word) for word in arguments] if isinstance(arguments, list) else []
+    return words[:3] == [sys.executable, "-P", "-m"] and words[3].startswith("ahalab.")
 
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - ten times as fast

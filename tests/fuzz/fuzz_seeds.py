@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Iterator
@@ -91,5 +92,29 @@ def _task() -> Iterator[bytes]:
     yield b'cquestion,answer\n"1, or\n2?",1\n3?,"say ""4"""\n'
 
 
+def _dataset() -> Iterator[bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"question": [f"{n} + 1?" for n in range(4)], "answer": ["so 1"] * 4})
+    parquet, arrow = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, parquet)
+    with pa.ipc.new_stream(arrow, table.schema) as stream:
+        stream.write_table(table)
+    readme = (b"---\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n"
+              b"    path: train-*\n---\n")  # fmt: skip
+    field = {"dtype": "string", "_type": "Value"}
+    state = {"_data_files": [{"filename": "data.arrow"}], "_fingerprint": "0", "_split": None,
+             "_format_columns": None, "_format_kwargs": {}, "_format_type": None,
+             "_output_all_columns": False}  # fmt: skip
+    info = {"citation": "", "features": {"question": field, "answer": field}, "license": ""}
+    yield b"p" + BREAK.join((readme, b"", parquet.getvalue()))
+    yield b"p" + BREAK.join((b"", b"", parquet.getvalue()))
+    yield b"a" + BREAK.join(
+        (json.dumps(state).encode(), json.dumps(info).encode(), arrow.getvalue())
+    )
+
+
 _SEEDS = {"scorer": _scorer, "rows": _rows, "journal": _journal, "manifest": _manifest,
-          "plan": _plan, "adapter": _adapter, "task": _task}  # fmt: skip
+          "plan": _plan, "adapter": _adapter, "task": _task,
+          "dataset": _dataset}  # fmt: skip

@@ -7,7 +7,9 @@ stop nearly every changed input at the door are mended first where an attacker w
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from ahalab.records.base import decode_row, encode
 from ahalab.records.journal import JournalBatch, JournalHead, JournalLine, JournalSeal
 from ahalab.records.manifest import Manifest
 from ahalab.records.pair import ScoredRow
-from ahalab.records.plan import Plan
+from ahalab.records.plan import Plan, TaskSpec
 from ahalab.records.prompt import Prompt
 from ahalab.records.rollout import Rollout
 from ahalab.records.step import Step
@@ -35,6 +37,7 @@ from ahalab.store.fingerprint import adapter_fingerprint
 from ahalab.store.journal import START, JournalState, read_journal
 from ahalab.store.reading import journal_path, packed, read_rows, sealed_path
 from ahalab.tasks.files import csv_rows, jsonl_rows
+from ahalab.tasks.questions import load_questions
 from ahalab.verify.checks import Ledger
 from ahalab.verify.files import check_files
 from ahalab.verify.journals import check_journals
@@ -193,6 +196,30 @@ def _task(payload: bytes, folder: Path) -> None:
         assert place.startswith(str(path))
 
 
+def _dataset(payload: bytes, folder: Path) -> None:
+    """A local copy of a dataset: Parquet and its README, or what `save_to_disk` writes."""
+    import datasets
+
+    way, first, second, table = payload[:1], *_parts(payload[1:], 3)
+    datasets.config.HF_DATASETS_CACHE = folder / "cache"
+    copy = folder / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    (copy / "train").mkdir(parents=True)
+    if way == b"p":
+        (copy / "train-0.parquet").write_bytes(table)
+        if first:
+            (copy / "README.md").write_bytes(first)
+    else:
+        (copy / "dataset_dict.json").write_bytes(b'{"splits": ["train"]}')
+        (copy / "train" / "state.json").write_bytes(first)
+        (copy / "train" / "dataset_info.json").write_bytes(second)
+        (copy / "train" / "data.arrow").write_bytes(table)
+    task = TaskSpec(name="hub", path=str(copy), train_prompts=1, eval_prompts=1, subset="main")
+    for question in load_questions(task, "train"):
+        assert question.source.startswith(str(copy))
+        (question.question + question.gold).encode()
+
+
 _JSON = (b"{", b"}", b"[", b"]", b'"', b":", b",", b"null", b"true", b"NaN", b"1e999", b"-0.0",
          b"9" * 400, b"[" * 2_000, b"\\ud800", b"\\u0000", b"\n", b"\xff")  # fmt: skip
 _SCORED = (b"#### ", b"\\boxed{", b"}", b"<answer>", b"</answer>", b"The answer is ", b"**",
@@ -207,6 +234,11 @@ _ADAPTER = (BREAK, b"raw", b'"r":2', b'"lora_alpha":8', b'"rank_pattern":{"a?a?a
             b'"data_offsets":[0,24]', b'"auto_mapping":{}', b'"target_modules":["a",1]',
             b'"use_rslora":true', b'"__metadata__":{}', b".lora_A.weight")  # fmt: skip
 
+_DATASET = (BREAK, b"p", b"a", b"PAR1", b"ARROW1", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff" * 4,
+            b"question", b"configs:\n- config_name: main\n  data_files: ", b"../", b"/etc/passwd",
+            b"https://a/b", b"zip://*::", b'"_type": "Image"', b'"_type": "Audio"', b'"torch"',
+            b'"dtype": "large_string"', b"large_list", b"!!python/name:os.system ")  # fmt: skip
+
 TARGETS = {
     target.name: target
     for target in (
@@ -217,5 +249,7 @@ TARGETS = {
         Target("plan", _plan, _YAML),
         Target("adapter", _adapter, _ADAPTER + _JSON),
         Target("task", _task, (b"question", b"answer", b'"a",1\n', *_JSON)),
+        Target("dataset", _dataset, _DATASET + _JSON),
     )
+    if target.name != "dataset" or importlib.util.find_spec("datasets")  # of the [train] extra
 }

@@ -47,8 +47,9 @@ def plan() -> Plan:
 
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyPaths:
-    def render(tokenizer: object, task: TaskSpec, question: str) -> tuple[int, ...]:
-        return tuple("|".join(m["content"] for m in messages(task, question)).encode())
+    def render(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
+        asked = ["|".join(m["content"] for m in messages(task, q)) for q in questions]
+        return [tuple(text.encode()) for text in asked]
 
     monkeypatch.setattr(prepare, "load_tokenizer", lambda folder: None)
     monkeypatch.setattr(prepare, "render", render)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from jinja2 import TemplateError
 
 import ahalab.tasks.templates as tasks
 from ahalab.errors import InputError
@@ -17,6 +16,7 @@ from ahalab.records.terms import Split
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import journal_path, read_rows
 from ahalab.store.rows import RowFile, write_rows
+from ahalab.tasks.chat_template import TemplateRefusedError
 from ahalab.tasks.render import messages
 from ahalab.tasks.templates import prepare_templates, read_template_set
 from lab import PLAN
@@ -27,14 +27,15 @@ LISTED = PLAN.replace(
 )
 
 
-def under(tokenizer: object, task: TaskSpec, question: str) -> tuple[int, ...]:
-    return tuple("|".join(m["content"] for m in messages(task, question)).encode())
+def under(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
+    asked = ["|".join(m["content"] for m in messages(task, q)) for q in questions]
+    return [tuple(text.encode()) for text in asked]
 
 
-def no_system(tokenizer: object, task: TaskSpec, question: str) -> tuple[int, ...]:
+def no_system(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
     if task.system is not None:
-        raise TemplateError("System role\nnot supported")
-    return under(tokenizer, task, question)
+        raise TemplateRefusedError("System role\nnot supported")
+    return under(tokenizer, task, questions)
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def study(root: Path, text: str = PLAN, offered: int = 12) -> tuple[Plan, StudyP
 
 def prompt(plan: Plan, split: Split, number: int) -> Prompt:
     question = f"{split} {number}?"
-    ids = under(None, plan.task, question)
+    (ids,) = under(None, plan.task, [question])
     return Prompt(
         prompt_id=f"{number:05d}-{split}", question=question, gold=str(number), source="here",
         split=split, prompt_ids=ids, prompt_tokens=len(ids),
@@ -159,7 +160,7 @@ def test_prompts_that_are_rendered_otherwise_now_are_refused(
 ) -> None:
     plan, paths = study(tmp_path)
     prepare_templates(plan, paths, None, 5)
-    monkeypatch.setattr(tasks, "render", lambda *asked: (*under(*asked), 1))
+    monkeypatch.setattr(tasks, "render", lambda *asked: [(*ids, 1) for ids in under(*asked)])
     said = refused(plan, paths)
     assert "plan/prompts.jsonl: expected the prompts as they are rendered now" in said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 from ahalab.errors import InputError
@@ -13,8 +14,9 @@ from ahalab.records.comparison import ChangedAnswer, ChangedResponses
 from ahalab.store.durable import replace_file
 from ahalab.store.layout import StudyPaths
 
-# A spreadsheet runs a cell that begins so as a formula, and a model may write anything.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet runs a cell that begins so as a formula, after blanks and unseen characters too, and
+# a model may write anything. The wide signs count in East Asian settings.
+FORMULA = re.compile(r"[\s\x00-\x1f\x7f\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def require_outside(file: Path, paths: StudyPaths) -> None:
@@ -48,7 +50,8 @@ def changed_csv(changed: ChangedResponses) -> str:
     """
     text = io.StringIO()
     fields = ChangedAnswer.__struct_fields__
-    table = csv.writer(text, lineterminator="\n")
+    # Python before 3.13 leaves a cell with a carriage return unquoted: what follows is a new row.
+    table = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(fields)
     for entry in changed.changed:
         plain = to_plain(entry)
@@ -60,4 +63,4 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     shown = str(value)
-    return f"'{shown}" if isinstance(value, str) and shown.startswith(FORMULA) else shown
+    return f"'{shown}" if isinstance(value, str) and FORMULA.match(shown) else shown

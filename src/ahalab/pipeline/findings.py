@@ -131,7 +131,8 @@ def turn_ends(
     if matches:
         return _check("template", "ok", f"the template writes {told}")
     if not written:
-        found = "the template writes nothing after an assistant's turn, so its end is not known"
+        found = "the template writes nothing after an assistant's turn, or takes none: its end is "
+        found += "not known"
         return _check("template", "note", found, "look at the truncation of the base")
     ended = probe.prompts * probe.samples - probe.cut - probe.unfinished
     return _check(

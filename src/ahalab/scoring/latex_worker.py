@@ -1,29 +1,21 @@
 r"""The process that compares LaTeX with math-verify: `python -m ahalab.scoring.latex_worker`.
 
-It reads length-prefixed JSON from standard input and answers on standard output, one request at a
-time, until standard input ends. math-verify is imported here and nowhere else; its own timeouts
-use signals and stay off, because the parent's kill is the clock (`worker.py`).
+It answers one question at a time, until it is killed (`ahalab/killable.py`). math-verify is
+imported here and nowhere else; its own timeouts use signals and stay off, because the parent's kill
+is the clock (`worker.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import logging
 import os
 import re
 import resource
-import signal
-import struct
-import sys
-import threading
-import time
 from functools import lru_cache
 from typing import Any
 
-HEADER = struct.Struct(">I")
+from ahalab.killable import Message, limit, limit_cpu, serve
+
 MAX_MEMORY_BYTES = 4 << 30
-CPU_GRACE_SECONDS = 3  # what a worker whose parent was killed may still compute
 _DIGITS = 60  # two numbers that agree in so many digits, out of what math-verify calls equal
 _ROUNDED = re.compile(r"[-+]?\d*\.(\d{3,})")  # the rule for golds in docs/scoring.md
 
@@ -79,56 +71,24 @@ def compare(stated: str, gold: str) -> str:
     return "equal" if reading and _equal(reading, _parsed(gold), gold) else "different"
 
 
-def _limit(kind: int, amount: int) -> None:
-    """Lower a limit of this process; a system without it, or with a lower one, keeps its own."""
-    _, hard = resource.getrlimit(kind)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(kind, (amount, hard))
-
-
-def _answer(request: dict[str, Any]) -> str:
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = int(spent.ru_utime + spent.ru_stime + request["seconds"]) + CPU_GRACE_SECONDS
-    _limit(resource.RLIMIT_CPU, cpu)
-    try:
-        return compare(request["stated"], request["gold"])
-    except MemoryError:
-        os._exit(1)  # the parent sees the end and starts another
-    except Exception:  # noqa: BLE001 - a fault of the parser on one answer is no reading of it
-        return "different"
-
-
-def _send(descriptor: int, message: dict[str, Any]) -> None:
-    body = json.dumps(message).encode("ascii")
-    os.write(descriptor, HEADER.pack(len(body)) + body)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(0)
-
-
-def main() -> None:
-    """Serve comparisons until standard input ends."""
-    out = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
-    logging.disable(logging.CRITICAL)
-    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
-    _limit(resource.RLIMIT_CORE, 0)
+def _ready() -> Message:
+    limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
     try:
         compare(r"\sqrt{8}+x", r"2\sqrt{2}+x")  # builds the parser's tables before the first clock
     except ImportError:
-        _send(out, {"verdict": "missing"})
-        return
-    _send(out, {"verdict": "ready"})
-    source = sys.stdin.buffer
-    while header := source.read(HEADER.size):
-        request = json.loads(source.read(HEADER.unpack(header)[0]))
-        _send(out, {"verdict": _answer(request)})
+        return {"verdict": "missing"}
+    return {"verdict": "ready"}
+
+
+def _reply(request: Message) -> Message:
+    limit_cpu(request["seconds"])
+    try:
+        return {"verdict": compare(request["stated"], request["gold"])}
+    except MemoryError:
+        os._exit(1)  # the parent sees the end and starts another
+    except Exception:  # noqa: BLE001 - a fault of the parser on one answer is no reading of it
+        return {"verdict": "different"}
 
 
 if __name__ == "__main__":
-    main()
+    serve(_ready, _reply)

@@ -1,27 +1,22 @@
 """A worker process for LaTeX equality that is killed after its time, from any thread or process.
 
-No signal is used. The worker is a fresh interpreter, so that nothing of the caller is imported or
-forked; it is started at the first question, and again in a forked child. After the first kill a
-spare one is kept ready, so that a batch of hostile answers does not wait for every start.
+It is started at the first question, and again in a forked child. After the first kill a spare one
+is kept ready, so that a batch of hostile answers does not wait for every start.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import select
-import subprocess
-import sys
 import threading
 import time
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 from weakref import WeakSet
 
+from ahalab.killable import Killable
 from ahalab.scoring.deciding import LatexEqual, LatexVerdict
 from ahalab.scoring.latex import MAX_LATEX
-from ahalab.scoring.latex_worker import HEADER
 
 DEFAULT_SECONDS = 2.0
 START_SECONDS = 120.0  # an interpreter and math-verify; no part of an answer's time
@@ -30,59 +25,8 @@ _VERDICTS: dict[str, LatexVerdict] = {
 }  # fmt: skip
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    """Return one of a worker's pipes: both were asked for when it was started."""
-    if pipe is None:
-        raise RuntimeError("the LaTeX worker has no pipe: it was started without one.")
-    return pipe
-
-
-class _Worker:
-    """One running process and its two pipes."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            # -P: nothing is imported from the working directory
-            [sys.executable, "-P", "-m", "ahalab.scoring.latex_worker", str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-        )  # fmt: skip
-
-    def ask(self, message: dict[str, object]) -> None:
-        body = json.dumps(message).encode("ascii")
-        _pipe(self.process.stdin).write(HEADER.pack(len(body)) + body)  # fits the pipe's buffer
-
-    def answer(self, seconds: float) -> str | None:
-        """Return the verdict; None when the time is over or the process has ended."""
-        until = time.monotonic() + seconds
-        head = self._read(HEADER.size, until)
-        body = None if head is None else self._read(HEADER.unpack(head)[0], until)
-        return None if body is None else str(json.loads(body)["verdict"])
-
-    def _read(self, size: int, until: float) -> bytes | None:
-        descriptor = _pipe(self.process.stdout).fileno()
-        ready = select.poll()  # unlike select(), good for any descriptor number
-        ready.register(descriptor, select.POLLIN)
-        found = b""
-        while len(found) < size:
-            left = until - time.monotonic()
-            if left <= 0 or not ready.poll(left * 1_000):
-                return None
-            piece = os.read(descriptor, size - len(found))
-            if not piece:
-                return None
-            found += piece
-        return found
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.let_go()
-
-    def let_go(self) -> None:
-        """Close our ends of the pipes; in a forked child the process is not ours to kill."""
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+def _worker() -> Killable:
+    return Killable("ahalab.scoring.latex_worker")
 
 
 class LatexPool:
@@ -95,8 +39,8 @@ class LatexPool:
             seconds: Time of one question before its worker is killed.
         """
         self._seconds = seconds
-        self._worker: _Worker | None = None
-        self._spare: _Worker | None = None
+        self._worker: Killable | None = None
+        self._spare: Killable | None = None
         self._killed = False
         self._missing = False
         self._lock = threading.Lock()
@@ -156,9 +100,9 @@ class LatexPool:
             if found is None:
                 self._drop()
                 self._killed = True
-                self._spare = self._spare or _Worker()  # gets ready while the caller goes on
+                self._spare = self._spare or _worker()  # gets ready while the caller goes on
                 return "timeout"
-            return _VERDICTS[found]
+            return _VERDICTS[found["verdict"]]
 
     def close(self) -> None:
         """End the processes; the pool may be used again."""
@@ -182,10 +126,9 @@ class LatexPool:
         self._lock = threading.Lock()  # another thread of the parent may have held it
         for worker in inherited:
             if worker is not None:
-                worker.let_go()
-                worker.process.returncode = 0  # no child of ours: nothing to wait for
+                worker.leave_to_parent()
 
-    def _started(self) -> _Worker | None:
+    def _started(self) -> Killable | None:
         if self._missing:
             return None
         if self._worker is not None and self._worker.process.poll() is not None:
@@ -197,20 +140,20 @@ class LatexPool:
             except BaseException:  # an interrupt: a worker that was not heard is not used
                 self._drop()
                 raise
-            if said != "ready":
+            if said != {"verdict": "ready"}:
                 self._drop()
-                self._missing = said == "missing"
+                self._missing = said == {"verdict": "missing"}
                 if not self._missing:
                     raise RuntimeError("the LaTeX worker process did not start.")
                 return None
         return self._worker
 
-    def _next(self) -> _Worker:
+    def _next(self) -> Killable:
         """Take the spare one and start another, once a kill has shown that more may follow."""
         if self._spare is not None and self._spare.process.poll() is not None:
             self._drop_spare()
-        taken = self._spare or _Worker()
-        self._spare = _Worker() if self._killed else None
+        taken = self._spare or _worker()
+        self._spare = _worker() if self._killed else None
         return taken
 
     def _drop(self) -> None:

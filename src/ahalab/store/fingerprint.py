@@ -189,7 +189,8 @@ def read_object(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        read = json.loads(read_plain(path))
+        # Bytes as they are would be taken for UTF-16 or UTF-32 where they look so.
+        read = json.loads(read_plain(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a JSON object, found: {error}.") from error
     if not isinstance(read, dict):

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 import zstandard
 
@@ -26,6 +26,7 @@ R = TypeVar("R", bound=Record)
 
 MAX_UNPACKED_BYTES = 4 << 30  # of a compressed row file
 READ_BYTES = 1 << 20
+PACKED_BYTES = 512  # read at once; a block of 4 bytes may unpack to 128 KiB, so these to 16 MiB
 ZSTD_LEVEL = 12
 
 
@@ -61,14 +62,8 @@ def read_bytes(path: Path) -> bytes:
     stored = stored_path(path)
     if stored.suffix != ".zst":
         return read_plain(stored)
-    size, pieces, at = _unpacked_size(stored), [], 0
     with open_rows(stored) as stream:
-        while at <= size and (piece := stream.read(READ_BYTES)):
-            pieces.append(piece)
-            at += len(piece)
-    if at != size:
-        raise _wrong_size(stored, size, at)
-    return b"".join(pieces)
+        return stream.read()
 
 
 def packed(payload: bytes) -> bytes:
@@ -80,22 +75,51 @@ def packed(payload: bytes) -> bytes:
 def open_rows(stored: Path) -> Iterator[BinaryIO]:
     """Open a row file where it lies and read its uncompressed bytes, not checked against anything.
 
+    A compressed one is one frame, which declares its size, and is unpacked as it is read.
+
     Raises:
         OSError: The file can't be read.
         RecordError: The compressed form is damaged, or larger than row files are; also while it is
-            read.
+            read, where more or less comes than was declared.
     """
     with open_plain(stored) as file:
         if stored.suffix != ".zst":
             yield file
             return
-        _unpacked_size(stored)
-        # Across frames, so that bytes after the first frame are seen and refused.
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        unpacked = _Unpacked(stored, file, _unpacked_size(stored))
         try:
-            yield io.BufferedReader(cast(io.RawIOBase, reader))
+            yield io.BufferedReader(unpacked)
         except zstandard.ZstdError as error:
             raise _not_zstandard(stored, error) from error
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a compressed file as they are unpacked: one frame, whole, and nothing after."""
+
+    def __init__(self, stored: Path, file: BinaryIO, size: int) -> None:
+        self._stored, self._file, self._size = stored, file, size
+        self._frame = zstandard.ZstdDecompressor().decompressobj(write_size=PACKED_BYTES * 16)
+        self._ready, self._at = memoryview(b""), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        while not self._ready and (piece := self._file.read(PACKED_BYTES)):
+            if self._frame.eof:
+                raise self._wrong("nothing after its frame", "more bytes")
+            self._ready = memoryview(self._frame.decompress(piece))
+            self._at += len(self._ready)
+        if self._frame.unused_data:
+            raise self._wrong("nothing after its frame", "more bytes")
+        if not self._ready and not (self._frame.eof and self._at == self._size):
+            raise self._wrong(f"{self._size} unpacked bytes", str(self._at))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def _wrong(self, expected: str, found: str) -> RecordError:
+        return RecordError(f"{self._stored}: expected {expected}, found {found}. Restore the file.")
 
 
 def _unpacked_size(stored: Path) -> int:
@@ -115,13 +139,6 @@ def _unpacked_size(stored: Path) -> int:
 
 def _not_zstandard(stored: Path, error: zstandard.ZstdError) -> RecordError:
     return RecordError(f"{stored}: expected a zstandard file, found: {error}. Restore the file.")
-
-
-def _wrong_size(stored: Path, expected: int, found: int) -> RecordError:
-    many = "more" if found > expected else str(found)
-    return RecordError(
-        f"{stored}: expected {expected} unpacked bytes, found {many}. Restore the file."
-    )
 
 
 def read_rows(path: Path, kind: type[R]) -> Iterator[tuple[int, R]]:
@@ -195,18 +212,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         RecordError: A torn tail or a damaged compressed form, with `file:line`.
     """
     stored = stored_path(path)
-    number = at = 0
+    number = 0
     with open_rows(stored) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
-            number, at = number + 1, at + len(line)
+            number += 1
             if not line.endswith(b"\n"):
                 raise RecordError(
                     f"{stored}:{number}: expected a whole line, found a torn or overlong one. "
                     "Restore the file."
                 )
             yield number, line[:-1]
-    if stored.suffix == ".zst" and at != (size := _unpacked_size(stored)):
-        raise _wrong_size(stored, size, at)
 
 
 def read_spans(path: Path, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:

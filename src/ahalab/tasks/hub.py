@@ -17,11 +17,17 @@ from ahalab.errors import InputError, MissingError
 from ahalab.plan.tasks import HUB_SPLITS
 from ahalab.records.plan import TaskSpec
 from ahalab.records.terms import Split
+from ahalab.tasks.copies import (
+    SAVED,
+    require_files_within,
+    require_patterns_within,
+    require_readable,
+    saved_files,
+)
 from ahalab.tasks.files import Row
 
 GSM8K = ("openai/gsm8k", "main")
 COMMIT = re.compile(r"[0-9a-f]{40}")
-SAVED = "dataset_dict.json"  # what `DatasetDict.save_to_disk` writes
 SAVED_ALONE = "state.json"  # what `Dataset.save_to_disk` writes: one split, without its name
 COPY = "a copy of the hub's dataset (main/train-*.parquet, or as save_to_disk writes)"
 # Folders that the library reads as splits, or as data: no subsets.
@@ -91,8 +97,9 @@ def hub_rows(task: TaskSpec, split: Split) -> list[Row]:
                 else "Take `name: hub` with task.splits for a dataset of other splits."
             )
         )
-    with _quiet():
-        return [(dict(row), f"{where}/{name}:{n}") for n, row in enumerate(opened.splits[name], 1)]
+    with _quiet(), _faults_told(where):
+        rows = opened.splits[name].with_format(None)
+        return [(dict(row), f"{where}/{name}:{n}") for n, row in enumerate(rows, 1)]
 
 
 def hub_origin(task: TaskSpec) -> dict[str, str]:
@@ -122,12 +129,16 @@ def _quiet() -> Iterator[None]:
     """Keep the library's bars and advice off the terminal."""
     datasets = _library()
     level, bars = datasets.logging.get_verbosity(), not datasets.are_progress_bars_disabled()
+    hub = logging.getLogger("huggingface_hub")  # it warns of a README without metadata
+    hub_level = hub.level
+    hub.setLevel(logging.CRITICAL)
     datasets.logging.set_verbosity(logging.CRITICAL)  # what went wrong is raised, and told once
     datasets.disable_progress_bars()
     try:
         yield
     finally:
         datasets.logging.set_verbosity(level)
+        hub.setLevel(hub_level)
         if bars:
             datasets.enable_progress_bars()
 
@@ -135,6 +146,11 @@ def _quiet() -> Iterator[None]:
 def _prepared(builder: Any) -> dict[str, Any]:
     builder.download_and_prepare()
     return {name: builder.as_dataset(split=name) for name in builder.info.splits or {}}
+
+
+def _named(builder: Any) -> list[str]:
+    """Return the files that a dataset would be read from: paths, and addresses."""
+    return [str(name) for files in (builder.config.data_files or {}).values() for name in files]
 
 
 def _local(source: Source) -> Opened:
@@ -150,15 +166,25 @@ def _local(source: Source) -> Opened:
             f"{folder}: expected a dataset with splits, found one that was saved without. Save a "
             "DatasetDict with train and test."
         )
-    failures = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
+    with _quiet(), _faults_told(str(folder)):
+        if (folder / SAVED).is_file():
+            require_readable(saved_files(folder))
+            return Opened(dict(datasets.load_from_disk(str(folder))), None)
+        builder = _local_builder(datasets, folder, source.subset)
+        require_readable(require_files_within(folder, _named(builder)))
+        return Opened(_prepared(builder), None)
+
+
+@contextlib.contextmanager
+def _faults_told(where: str) -> Iterator[None]:
+    """Tell on one line what the library makes of files of others, of which it checks little."""
+    exceptions = _library().exceptions
+    malformed = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
     try:
-        with _quiet():
-            if (folder / SAVED).is_file():
-                return Opened(dict(datasets.load_from_disk(str(folder))), None)
-            return Opened(_prepared(_local_builder(datasets, folder, source.subset)), None)
-    except failures as error:
+        yield
+    except (*malformed, ImportError, exceptions.DatasetsError) as error:
         raise InputError(
-            f"{folder}: expected a dataset (parquet files of each split, or a folder that "
+            f"{where}: expected a dataset (parquet files of each split, or a folder that "
             f"save_to_disk wrote), found: {_reason(error)}. Mend task.path, or copy it again."
         ) from error
 
@@ -166,6 +192,7 @@ def _local(source: Source) -> Opened:
 def _local_builder(datasets: Any, folder: Path, subset: str | None) -> Any:
     # A README may say which files a subset has; otherwise each has a folder of its own.
     if (folder / "README.md").is_file():
+        require_patterns_within(folder)
         declared = datasets.get_dataset_config_names(str(folder))
         if len(declared) > 1 or subset in declared:
             return datasets.load_dataset_builder(str(folder), subset)
@@ -201,6 +228,12 @@ def _fetched(source: Source) -> Opened:
             builder = datasets.load_dataset_builder(
                 source.dataset, source.subset, revision=source.revision
             )
+            own = [name for name in _named(builder) if "://" not in name]
+            if own:  # its README may name any path
+                raise InputError(
+                    f"task: {source.dataset}: expected files of its own, found one of this "
+                    f"machine: {own[0]!r:.200}. Take another task.subset, or another dataset."
+                )
             opened = Opened(_prepared(builder), str(builder.hash))
     except datasets.exceptions.DatasetNotFoundError as error:
         raise InputError(f"task: {_reason(error)}. Mend task.dataset or task.revision.") from error

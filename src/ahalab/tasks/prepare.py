@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
 from msgspec import UNSET
 
 from ahalab.errors import InputError
@@ -21,6 +20,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, finished, write_rows
+from ahalab.tasks.chat_template import TemplateRefusedError
 from ahalab.tasks.ngrams import measure_overlap
 from ahalab.tasks.questions import (
     Question,
@@ -97,8 +97,8 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     kept: dict[Split, list[Prompt]] = {}
     for split in drawn:
         prompts = []
-        for position, question in enumerate(drawn[split]):
-            ids = _rendered(tokenizer, plan, question.question, model)
+        rendered = _rendered(tokenizer, plan, drawn[split], model)
+        for position, (question, ids) in enumerate(zip(drawn[split], rendered, strict=True)):
             if limit is not None and len(ids) > limit:
                 reason = f"{len(ids)} tokens, more than max_prompt_tokens={limit}"
                 dropped.append(Dropped(split=split, source=question.source, reason=reason))
@@ -122,13 +122,15 @@ def draw_prompts(plan: Plan, model: Path, pilot: StudyPaths | None = None) -> Dr
     return DrawnPrompts(kept, selection)
 
 
-def _rendered(tokenizer: Any, plan: Plan, question: str, model: Path) -> tuple[int, ...]:
+def _rendered(
+    tokenizer: Any, plan: Plan, questions: list[Question], model: Path
+) -> list[tuple[int, ...]]:
     try:
-        return render(tokenizer, plan.task, question)
-    except TemplateError as error:
+        return render(tokenizer, plan.task, [question.question for question in questions])
+    except TemplateRefusedError as error:
         raise InputError(
             f"{model}: expected a chat template that takes the task's messages, found: "
-            f"{' '.join(str(error).split())[:200]}. Use an instruction model; drop task.system if "
+            f"{error.reason}. Use an instruction model; drop task.system if "
             "its template takes no system message."
         ) from error
 

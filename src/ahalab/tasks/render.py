@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
-
-from jinja2 import TemplateError
 
 from ahalab.errors import InputError
 from ahalab.records.base import digest_bytes
 from ahalab.records.plan import TaskSpec
-
-RENDER_SECONDS = 60.0  # for one question; a sound template takes less than a millisecond
+from ahalab.tasks.chat_template import bound_chat_templates
 
 
 def load_tokenizer(folder: Path) -> Any:
     """Return the tokenizer of a model folder, set up for left-padded generation.
 
+    Its chat template is rendered in a process of its own from here on, whoever asks for it.
+
     Raises:
         InputError: There is none, it has no chat template, or no end token.
+        MissingError: The installed transformers can't be bounded.
     """
     from transformers import AutoTokenizer
 
+    bound_chat_templates()
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
@@ -59,44 +56,19 @@ def messages(task: TaskSpec, question: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": task.system}, user] if task.system else [user]
 
 
-def render(tokenizer: Any, task: TaskSpec, question: str) -> tuple[int, ...]:
-    """Return the token ids of a question, ready for the model to answer, shape (T,).
-
-    A chat template is a program by the model's author. transformers runs it in jinja's sandbox,
-    which bounds a range and not the loops within loops.
+def render(tokenizer: Any, task: TaskSpec, questions: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return the token ids of questions, ready for the model to answer, shape (N, T) with own Ts.
 
     Raises:
-        TemplateError: The chat template refuses the messages, or fails on them.
-        InputError: It takes longer than RENDER_SECONDS (told in the main thread only).
+        TemplateRefusedError: The chat template refuses the messages, or fails on them.
+        InputError: It is out of its bounds (`chat_template.py`).
     """
-    asked = messages(task, question)
-    with _bounded():
-        try:
-            ids = tokenizer.apply_chat_template(
-                asked, add_generation_prompt=True, tokenize=True, return_dict=True
-            )["input_ids"]
-        except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise TemplateError(str(error)) from error
-    return tuple(int(i) for i in ids)
-
-
-@contextmanager
-def _bounded() -> Iterator[None]:
-    """Bound the time of what stands inside."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals reach the main thread only
-        return
-    before = signal.signal(signal.SIGALRM, _over)
-    signal.setitimer(signal.ITIMER_REAL, RENDER_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _over(number: int, frame: FrameType | None) -> None:
-    raise InputError(
-        f"the model's chat template: expected a prompt within {RENDER_SECONDS:g} s, found none. "
-        "Look for loops within loops in its chat_template."
+    if not questions:
+        return []
+    found = tokenizer.apply_chat_template(
+        [messages(task, question) for question in questions],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
     )
+    return [tuple(int(i) for i in ids) for ids in found["input_ids"]]

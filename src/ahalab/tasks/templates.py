@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import TemplateError
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -23,6 +22,7 @@ from ahalab.store.layout import StudyPaths
 from ahalab.store.lock import WriterLock
 from ahalab.store.reading import read_rows
 from ahalab.store.rows import RowFile, finished, write_rows
+from ahalab.tasks.chat_template import TemplateRefusedError
 from ahalab.tasks.prepare import read_prompts
 from ahalab.tasks.render import render
 
@@ -139,13 +139,13 @@ def _rendered(
     """Return the prompts under a template; None for a built-in one that the model refuses."""
     task = replace(plan.task, template=template.template, system=template.system)
     try:
-        ids = [render(tokenizer, task, prompt.question) for prompt in prompts]
-    except TemplateError as error:  # some chat templates take no system message
+        ids = render(tokenizer, task, [prompt.question for prompt in prompts])
+    except TemplateRefusedError as error:  # some chat templates take no system message
         if plan.evaluation.templates is UNSET and template.system is not None:
             return None
         raise InputError(
             f"template {template.name}: expected messages that the model's chat template takes, "
-            f"found: {' '.join(str(error).split())[:200]}. Drop its system message."
+            f"found: {error.reason}. Drop its system message."
         ) from error
     return [
         replace(prompt, prompt_ids=own, prompt_tokens=len(own))

@@ -12,6 +12,7 @@ from peft.tuners.lora import LoraLayer
 
 from ahalab.records.plan import Plan
 from ahalab.store.models import quiet_libraries
+from ahalab.tasks.chat_template import TemplateRefusedError
 from ahalab.train.trl_compat import lora_config
 
 ALL_LINEAR = "all-linear"
@@ -42,10 +43,19 @@ def training_generation(
 
 
 def after_assistant(tokenizer: Any) -> tuple[int, ...]:
-    """Return the tokens that the chat template writes after an assistant's turn, shape (T,)."""
+    """Return the tokens that the chat template writes after an assistant's turn, shape (T,).
+
+    None where it takes no such turn.
+
+    Raises:
+        InputError: It is out of its bounds (`tasks/chat_template.py`).
+    """
     said = "The answer is 7."
     turns = [{"role": "user", "content": "Ask."}, {"role": "assistant", "content": said}]
-    text = tokenizer.apply_chat_template(turns, tokenize=False)
+    try:
+        text = tokenizer.apply_chat_template(turns, tokenize=False)
+    except TemplateRefusedError:
+        return ()
     ids = tokenizer(text.rpartition(said)[2], add_special_tokens=False)["input_ids"]
     return tuple(int(i) for i in ids)
 
