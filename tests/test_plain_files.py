@@ -25,6 +25,7 @@ OWN = {
     "store/memory.py",  # /proc
     "view/liveness.py",  # /proc
     "view/server.py",  # the packaged page
+    "killable.py",  # /proc
     "cli/scoring.py",  # `ahalab score` reads pipes: they are its input
 }
 
