@@ -17,7 +17,7 @@ from ahalab.report.answers import browser
 from ahalab.report.curves import REFLECTION, SCORERS, draw_panels, thinning, training_curves
 from ahalab.report.forest import forest_plots
 from ahalab.report.paired import paired_bars
-from ahalab.report.palette import arm_styles
+from ahalab.report.palette import ArmStyle, arm_styles
 from ahalab.report.panels import group_panels, length_panels, reward_panels, validated
 from ahalab.report.protocols import replay_table
 from ahalab.report.provenance import (
@@ -109,36 +109,57 @@ def build_report(paths: StudyPaths, root: str) -> str:
         styles=styles,
         arms=ordered_arms(study),
         badges=badges(study),
-        verdicts=verdict_table(study),
-        forests=forest_plots(study, styles),
-        pairs=paired_bars(study, styles),
-        adapters=adapter_table(study),
-        curves=training_curves(study, styles),
-        rewards=reward_panels(study, styles),
-        validated=validated(study),
-        groups=group_panels(study, styles),
-        lengths=length_panels(study, styles),
-        scorers=draw_panels(study, styles, SCORERS),
-        reflection=draw_panels(study, styles, REFLECTION),
-        reflection_sentences=reflection_sentences(study.reflection),
-        reflection_table=reflection_table(study.reflection),
-        reflected=any(step.reflection_fraction for run in study.runs for step in run.steps),
-        thinning=thinning(study),
-        alarms=alarms(study),
-        diagnostics=diagnostics_table(study),
-        readings=reading_table(study.comparison),
-        templates=template_table(study),
-        ablation=ablation_tables(study),
         browser=browser(paths, study),
-        commands=commands(study, root),
-        claimed={claim.id for claim in study.claims.claims},
-        facts=facts(study, root),
-        run_table=run_table(study),
-        replay_table=replay_table(study),
-        claim_table=claim_table(study),
-        selection=selection_sentence(study),
-        not_checked=NOT_CHECKED,
+        **_charts(study, styles),
+        **_tables(study),
+        **_provenance(study, root),
     )
+
+
+def _charts(study: Study, styles: dict[str, ArmStyle]) -> dict[str, object]:
+    """Return the charts by the names that the template has for them."""
+    return {
+        "forests": forest_plots(study, styles),
+        "pairs": paired_bars(study, styles),
+        "curves": training_curves(study, styles),
+        "rewards": reward_panels(study, styles),
+        "validated": validated(study),
+        "groups": group_panels(study, styles),
+        "lengths": length_panels(study, styles),
+        "scorers": draw_panels(study, styles, SCORERS),
+        "reflection": draw_panels(study, styles, REFLECTION),
+        "reflected": any(step.reflection_fraction for run in study.runs for step in run.steps),
+        "thinning": thinning(study),
+    }
+
+
+def _tables(study: Study) -> dict[str, object]:
+    """Return the tables by the names that the template has for them."""
+    return {
+        "verdicts": verdict_table(study),
+        "adapters": adapter_table(study),
+        "reflection_sentences": reflection_sentences(study.reflection),
+        "reflection_table": reflection_table(study.reflection),
+        "alarms": alarms(study),
+        "diagnostics": diagnostics_table(study),
+        "readings": reading_table(study.comparison),
+        "templates": template_table(study),
+        "ablation": ablation_tables(study),
+    }
+
+
+def _provenance(study: Study, root: str) -> dict[str, object]:
+    """Return what says where all of it comes from, by the template's names."""
+    return {
+        "commands": commands(study, root),
+        "claimed": {claim.id for claim in study.claims.claims},
+        "facts": facts(study, root),
+        "run_table": run_table(study),
+        "replay_table": replay_table(study),
+        "claim_table": claim_table(study),
+        "selection": selection_sentence(study),
+        "not_checked": NOT_CHECKED,
+    }
 
 
 def _read(name: str) -> str:
