@@ -168,7 +168,8 @@ def _another(value: Any, at: inspect.Type) -> Any:
 
 def _another_list(value: list[Any], options: tuple[inspect.Type, ...]) -> Any:
     if not value:
-        made = made_up(next(one for one in options if _inner(one)))
+        lists = [one for one in options if _inner(one)]
+        made = made_up(lists[0]) if lists else "x"  # of a type that takes anything
         return [made] if made is not ABSENT else ABSENT
     if any(isinstance(one, inspect.TupleType) for one in options):  # of a fixed length
         return [value[0] + 0.375, *value[1:]]
