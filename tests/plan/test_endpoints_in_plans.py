@@ -101,3 +101,10 @@ def test_vllm_needs_a_gpu() -> None:
         parse_plan(text, "study.yaml")
     plan = parse_plan(text.replace("{id: organism}", "{id: organism, device: cuda}"), "study.yaml")
     assert backend_name(plan) == "vllm"
+
+
+def test_a_chat_endpoint_is_refused_where_the_template_is_handed_more_than_messages() -> None:
+    text = PLAN.replace("grpo:\n", "grpo:\n  chat_template_kwargs: {enable_thinking: false}\n")
+    assert backend_name(plan_with(text=text)) == "openai"
+    with pytest.raises(PlanError, match=r"evaluation\.endpoint\.api: expected completions"):
+        plan_with(text=text, api="chat")

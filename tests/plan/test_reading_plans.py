@@ -536,3 +536,18 @@ def test_a_default_of_the_kl_term_that_changed_is_written_out_where_there_is_one
     plan = parse_plan(with_grpo(text, "beta: 0.04"), "study.yaml")
     assert plan.grpo["use_bias_correction_kl"] is True
     assert "use_bias_correction_kl" not in parse_plan(text, "study.yaml").grpo
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "told"),
+    [
+        ("{tokenize: false}", "grpo.chat_template_kwargs.tokenize: expected names of the model's"),
+        ("{a b: 1}", "grpo.chat_template_kwargs: expected a mapping of names to values"),
+        ("'{}'", "grpo.chat_template_kwargs: expected a mapping of names to values"),
+    ],
+)
+def test_the_chat_template_is_handed_only_what_is_its_own(
+    text: str, kwargs: str, told: str
+) -> None:
+    line = f"max_steps: 20\n  chat_template_kwargs: {kwargs}"
+    assert told in refused(changed(text, "max_steps: 20", line))

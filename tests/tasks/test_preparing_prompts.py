@@ -47,7 +47,9 @@ def plan() -> Plan:
 
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyPaths:
-    def render(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
+    def render(
+        tokenizer: object, task: TaskSpec, questions: list[str], arguments: dict[str, Any]
+    ) -> list[tuple[int, ...]]:
         asked = ["|".join(m["content"] for m in messages(task, q)) for q in questions]
         return [tuple(text.encode()) for text in asked]
 

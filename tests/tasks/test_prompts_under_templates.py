@@ -27,12 +27,16 @@ LISTED = PLAN.replace(
 )
 
 
-def under(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
+def under(
+    tokenizer: object, task: TaskSpec, questions: list[str], arguments: object = None
+) -> list[tuple[int, ...]]:
     asked = ["|".join(m["content"] for m in messages(task, q)) for q in questions]
     return [tuple(text.encode()) for text in asked]
 
 
-def no_system(tokenizer: object, task: TaskSpec, questions: list[str]) -> list[tuple[int, ...]]:
+def no_system(
+    tokenizer: object, task: TaskSpec, questions: list[str], arguments: object = None
+) -> list[tuple[int, ...]]:
     if task.system is not None:
         raise TemplateRefusedError("System role\nnot supported")
     return under(tokenizer, task, questions)

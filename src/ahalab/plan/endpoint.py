@@ -10,6 +10,7 @@ from msgspec import UNSET
 from ahalab.errors import PlanError
 from ahalab.plan.cells import Cell, training_cells
 from ahalab.plan.fields import suggestion
+from ahalab.plan.templates import template_arguments
 from ahalab.records.plan import EndpointSpec, Plan
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -88,6 +89,11 @@ def _check_endpoint(plan: Plan, endpoint: EndpointSpec) -> None:
         raise PlanError(  # what stands there may be the key itself, so it is not repeated
             f"{place}.api_key_env: expected the name of an environment variable, found something "
             "else. The key itself never stands in a plan: plans are published."
+        )
+    if endpoint.api == "chat" and template_arguments(plan):
+        raise PlanError(
+            f"{place}.api: expected completions, since grpo.chat_template_kwargs change how a "
+            "prompt is put and a chat endpoint is not told of them, found chat."
         )
     _check_names(plan, endpoint)
 

@@ -44,6 +44,13 @@ COUNTS = (
     "generation_batch_size",
     "num_iterations",
 )
+# Arguments of apply_chat_template that are not the template's.
+RENDERING = {
+    "add_generation_prompt", "chat_template", "continue_final_message", "conversation",
+    "conversations", "documents", "max_length", "messages", "padding", "processor_kwargs",
+    "return_assistant_tokens_mask", "return_dict", "return_tensors", "tokenize",
+    "tokenizer_kwargs", "tools", "truncation",
+}  # fmt: skip
 
 
 def resolve_grpo(plan: Plan) -> dict[str, Any]:
@@ -57,6 +64,7 @@ def resolve_grpo(plan: Plan) -> dict[str, Any]:
     steps = grpo.get("max_steps")
     if not isinstance(steps, int) or steps < 1:
         raise PlanError(f"grpo.max_steps: expected a number of steps from 1 on, found {steps}.")
+    _check_template_arguments(grpo.get("chat_template_kwargs"))
     group = grpo["num_generations"]
     if group is None or group < 2:
         raise PlanError(
@@ -101,6 +109,20 @@ def resolve_grpo(plan: Plan) -> dict[str, Any]:
             f"batch, found {plan.task.train_prompts}."
         )
     return grpo
+
+
+def _check_template_arguments(found: object) -> None:
+    """Refuse what the chat template can't be handed: it renders the prompts of every stage."""
+    place = "grpo.chat_template_kwargs"
+    if found is None:
+        return
+    if not isinstance(found, dict) or not all(str(name).isidentifier() for name in found):
+        raise PlanError(f"{place}: expected a mapping of names to values, found {found!r:.80}.")
+    for name in RENDERING & found.keys():
+        raise PlanError(
+            f"{place}.{name}: expected names of the model's own template, found one that says how "
+            "it is rendered. Drop it."
+        )
 
 
 def _check_window(slices: int, iterations: int, accumulation: int) -> None:

@@ -7,6 +7,7 @@ template is a straw man.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -25,6 +26,15 @@ INSTRUCTIONS = {
     "boxed": "Put the final answer in \\boxed{}.",
     "answer_tag": "Put the final answer between <answer> and </answer>.",
 }
+
+
+def template_arguments(plan: Plan) -> dict[str, Any]:
+    """Return what the chat template is handed beside the messages, in every stage alike.
+
+    TRL hands it to the prompts of training (`chat_template_kwargs`, as `enable_thinking: false`);
+    an evaluation without it would ask otherwise than the training did.
+    """
+    return dict(plan.grpo.get("chat_template_kwargs") or {})
 
 
 def own_template(plan: Plan) -> AskedTemplate:

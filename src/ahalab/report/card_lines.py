@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ahalab.plan.templates import template_arguments
 from ahalab.report.card_metadata import hub_base
 from ahalab.report.markdown import code, digest_text
 from ahalab.report.protocols import exception_lines, replay_held
@@ -110,6 +111,9 @@ def snippet_text(study: Study, run: RunSource) -> str:
     elif run.record.model_revision:
         pinned = f", revision={run.record.model_revision!a}"
     system = f'{{"role": "system", "content": {task.system!a}}}, ' if task.system else ""
+    handed = "".join(
+        f", {name}={value!a}" for name, value in template_arguments(study.plan).items()
+    )
     how = f"max_new_tokens={evaluation.max_new_tokens}, do_sample={evaluation.temperature > 0}"
     if evaluation.temperature > 0:
         how += f", temperature={evaluation.temperature}, top_p={evaluation.top_p}, top_k=0"
@@ -127,7 +131,7 @@ model = PeftModel.from_pretrained(base, ADAPTER)
 user = {task.template!a}.replace("{{question}}", QUESTION)
 messages = [{system}{{"role": "user", "content": user}}]
 asked = tokenizer.apply_chat_template(
-    messages, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+    messages, add_generation_prompt=True, return_dict=True, return_tensors="pt"{handed}
 )
 answer = model.generate(**asked, {how})
 print(tokenizer.decode(answer[0, asked["input_ids"].shape[1] :], skip_special_tokens=True))"""

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from ahalab.errors import InputError
 from ahalab.plain_files import read_plain
 from ahalab.plan.schedule import prompts_asked
+from ahalab.plan.templates import template_arguments
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Dropped, Overlap, Prompt, Selection
@@ -126,7 +127,8 @@ def _rendered(
     tokenizer: Any, plan: Plan, questions: list[Question], model: Path
 ) -> list[tuple[int, ...]]:
     try:
-        return render(tokenizer, plan.task, [question.question for question in questions])
+        asked = [question.question for question in questions]
+        return render(tokenizer, plan.task, asked, template_arguments(plan))
     except TemplateRefusedError as error:
         raise InputError(
             f"{model}: expected a chat template that takes the task's messages, found: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,19 @@ def messages(task: TaskSpec, question: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": task.system}, user] if task.system else [user]
 
 
-def render(tokenizer: Any, task: TaskSpec, questions: Sequence[str]) -> list[tuple[int, ...]]:
+def render(
+    tokenizer: Any,
+    task: TaskSpec,
+    questions: Sequence[str],
+    arguments: Mapping[str, Any] | None = None,
+) -> list[tuple[int, ...]]:
     """Return the token ids of questions, ready for the model to answer, shape (N, T) with own Ts.
+
+    Args:
+        tokenizer: The model's.
+        task: How a question is put.
+        questions: Their texts.
+        arguments: What the chat template is handed besides (`plan/templates.py`).
 
     Raises:
         TemplateRefusedError: The chat template refuses the messages, or fails on them.
@@ -70,5 +81,6 @@ def render(tokenizer: Any, task: TaskSpec, questions: Sequence[str]) -> list[tup
         add_generation_prompt=True,
         tokenize=True,
         return_dict=True,
+        **(arguments or {}),
     )
     return [tuple(int(i) for i in ids) for ids in found["input_ids"]]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ahalab.errors import InputError, RecordError
 from ahalab.plain_files import read_plain
-from ahalab.plan.templates import NAME, SET_VERSION, asked_templates
+from ahalab.plan.templates import NAME, SET_VERSION, asked_templates, template_arguments
 from ahalab.records.base import decode_file, digest, encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
@@ -139,7 +139,8 @@ def _rendered(
     """Return the prompts under a template; None for a built-in one that the model refuses."""
     task = replace(plan.task, template=template.template, system=template.system)
     try:
-        ids = render(tokenizer, task, [prompt.question for prompt in prompts])
+        asked = [prompt.question for prompt in prompts]
+        ids = render(tokenizer, task, asked, template_arguments(plan))
     except TemplateRefusedError as error:  # some chat templates take no system message
         if plan.evaluation.templates is UNSET and template.system is not None:
             return None
