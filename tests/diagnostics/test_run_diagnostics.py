@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from ahalab.records.rollout import ComponentRow, Rollout
 from ahalab.records.step import Step
@@ -290,6 +291,17 @@ def test_a_reward_that_rises_with_accuracy_is_not() -> None:
 
 def test_a_rise_below_a_tenth_is_not_told_however_sure() -> None:
     assert "reward_without_accuracy" not in alarms(paid_for(0.04))
+
+
+@pytest.mark.parametrize("rise", [0.125, 0.1])  # half of a printed digit; the threshold
+def test_another_last_digit_of_a_step_changes_nothing_that_is_told(rise: float) -> None:
+    steps, rows = run_of(paid_for(rise))
+    told = []
+    for nudge in (-4e-16, 0.0, 4e-16):
+        nudged = [*steps[:-1], replace(steps[-1], reward_mean=(steps[-1].reward_mean or 0) + nudge)]
+        told.append(diagnose("historical", 1, nudged, rows, 1.0).alarms)
+    assert told[0] == told[1] == told[2]
+    assert "reward_without_accuracy" in {alarm.name for alarm in told[0]}
 
 
 def placebo(dice: random.Random, steps: int, groups: int) -> Iterator[list[list[Made]]]:

@@ -27,6 +27,7 @@ TRUNCATED_FRACTION = 0.2  # of the last rollouts
 REWARD_RISE = 0.1  # in reward, from the first to the last fifth
 FORMAT_RISE = 0.1  # in the share of rollouts that meet the format
 ACCURACY_FALL = 0.05  # in lenient accuracy, that makes a better format suspicious
+STEADY_DIGITS = 9  # after the point, of figures that are compared and told
 RISE_ERRORS = 2.0  # standard errors of a rise or fall: a short run moves by chance
 FLAT = 0.02  # accuracy that rose by less than this is flat
 ENTROPY_LEFT = 0.2  # of the entropy at the start
@@ -196,11 +197,14 @@ def _format_without_accuracy(evidence: Evidence) -> Alarm | None:
 
 
 def _entropy_collapse(entropy: Trend) -> Alarm | None:
-    if not entropy.first or entropy.last is None or entropy.last > ENTROPY_LEFT * entropy.first:
+    if not entropy.first or entropy.last is None:
+        return None
+    first, last = _steady(entropy.first), _steady(entropy.last)
+    if last > _steady(ENTROPY_LEFT * first):
         return None
     return Alarm(
         name="entropy_collapse",
-        evidence=f"entropy fell from {entropy.first:.3f} to {entropy.last:.3f}",
+        evidence=f"entropy fell from {first:.3f} to {last:.3f}",
         remedy="lower the learning rate, add a KL term (grpo.beta), or stop earlier",
     )
 
@@ -248,7 +252,15 @@ def _coarse_group(group: int) -> Alarm | None:
 
 
 def _rise(trend: Trend) -> float | None:
-    return None if trend.first is None or trend.last is None else trend.last - trend.first
+    return None if trend.first is None or trend.last is None else _steady(trend.last - trend.first)
+
+
+def _steady(value: float) -> float:
+    """Return a figure without its last digits, which another order of a sum changes.
+
+    A rise of exactly a threshold, or of half of a printed digit, then falls one way everywhere.
+    """
+    return round(value, STEADY_DIGITS)
 
 
 def _rise_error(
@@ -267,4 +279,4 @@ def _rise_error(
         if len(values) < 2:
             return None
         square += stdlib.variance(values) / len(values)
-    return math.sqrt(square)
+    return _steady(math.sqrt(square))
