@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -213,3 +214,16 @@ def test_a_component_that_appears_later_has_its_curve(viewed: Viewed) -> None:
         titles = [figure.title for figure in curves(study, database).figures]
     assert titles[0] == "Reward"
     assert {"correct_strict", "random"} <= set(titles)
+
+
+def test_a_plan_that_is_replaced_is_read_again(viewed: Viewed, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(viewed.paths.root, tmp_path / "copy"))
+    (study,), _ = find_studies([copy])
+    (again,), _ = find_studies([copy])
+    assert again is study  # nothing changed: nothing is read
+    plan = copy / "study.yaml"
+    plan.write_bytes(plan.read_bytes().replace(b"name: ", b"name: other-", 1))
+    (other,), _ = find_studies([copy])
+    assert other.plan.name == f"other-{study.plan.name}"
+    plan.write_text("{")
+    assert [len(found) for found in find_studies([copy])] == [0, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -72,14 +73,31 @@ def find_studies(folders: Iterable[Path]) -> tuple[list[Study], list[BrokenStudy
     broken: dict[Path, BrokenStudy] = {}
     for folder in folders:
         for root in _roots(folder):
-            paths = StudyPaths(root)
             try:
-                study = Study(study_id(root), paths, load_plan(paths.plan))
+                study = _opened(root, _version(StudyPaths(root).plan))
             except InputError as error:
                 broken[root] = BrokenStudy(root, str(error))
             else:
                 found.setdefault(study.id, study)
     return list(found.values()), list(broken.values())
+
+
+@lru_cache(maxsize=1_000)
+def _opened(root: Path, version: tuple[int, int, int] | None) -> Study:
+    """Open a study; its plan is read again only where `version` says that it is another file.
+
+    This is asked every second, and reading a plan takes some 50 ms.
+    """
+    paths = StudyPaths(root)
+    return Study(study_id(root), paths, load_plan(paths.plan))
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _roots(folder: Path) -> Iterator[Path]:
