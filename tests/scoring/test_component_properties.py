@@ -131,7 +131,7 @@ def test_four_megabytes_cost_every_component_bounded_time(piece: str) -> None:
     text = piece * (4_000_000 // len(piece))
     right = Reading("correct", "22", (0, 2), "hashes", "ok")
     response = Response(
-        text, "22", "eos", "p", 0, 0, Asked(prompt=text), Score(right, right), "correct", 0
+        text, "22", "eos", Origin("p"), Asked(prompt=text), Score(right, right), "correct"
     )
     for component in COMPONENTS.values():
         started = time.perf_counter()

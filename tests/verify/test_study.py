@@ -239,7 +239,7 @@ def test_another_base_at_hand_is_named_tensor_by_tensor(
     path = folder / "model.safetensors"
     last = max(tensor_entries(path), key=lambda entry: entry.end)
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    monkeypatch.setattr(base, "organism_folder", lambda: folder)
+    monkeypatch.setattr(base, "model_folder", lambda _: folder)
     check = by_name(verify_study(study))["base.here"]
     assert check.status == "not checked"
     assert f"{last.name} differs" in check.note

@@ -16,6 +16,7 @@ from ahalab.plain_files import open_plain, read_plain
 from ahalab.records.base import digest_bytes
 from ahalab.records.foreign import read_json
 from ahalab.records.weights import Tensor
+from ahalab.store.json_files import read_object
 from ahalab.store.safetensors import tensor_digests
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -178,24 +179,6 @@ def tokenizer_settings(folder: Path) -> dict[str, Any]:
     if unknown := sorted(set(named) - known):
         settings["special_tokens"] = unknown
     return settings
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Return a model's configuration file; nothing where there is none.
-
-    Raises:
-        InputError: It is no JSON object.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        # Bytes as they are would be taken for UTF-16 or UTF-32 where they look so.
-        read = json.loads(read_plain(path).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected a JSON object, found: {error}.") from error
-    if not isinstance(read, dict):
-        raise InputError(f"{path}: expected a JSON object, found a {type(read).__name__}.")
-    return read
 
 
 def _texts(value: object) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ahalab.errors import InputError, MissingError
 from ahalab.records.plan import ModelSpec
-from ahalab.store.fingerprint import read_object
+from ahalab.store.json_files import read_object
 
 ORGANISM = "organism"
 

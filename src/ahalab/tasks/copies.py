@@ -13,7 +13,7 @@ from typing import Any
 
 from ahalab.errors import InputError
 from ahalab.killable import Worker
-from ahalab.store.fingerprint import read_object
+from ahalab.store.json_files import read_object
 
 SAVED = "dataset_dict.json"  # what `DatasetDict.save_to_disk` writes
 KINDS = (".parquet", ".json", ".jsonl", ".csv")
