@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from every_set import begin_again, validating, validation_of
-from test_viewer_in_chromium import Watched, current
 from viewed_study import Viewed
 from viewer_server import Running, start, wait_for_index
+from watching import Watched, assert_accessible, current, watching
 
 import chromium
 from ahalab.plan.load import load_plan
@@ -31,14 +31,8 @@ def browser() -> Iterator[playwright.Browser]:
 
 @pytest.fixture
 def watched(browser: playwright.Browser, served: Running) -> Iterator[Watched]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    watched = Watched(context.new_page(), served)
-    watched.page.goto(served.address)
-    watched.page.wait_for_selector("table")
-    yield watched
-    assert watched.foreign == []
-    assert watched.faults == []
-    context.close()
+    with watching(browser, served) as watched:
+        yield watched
 
 
 @pytest.fixture
@@ -187,17 +181,7 @@ def test_sets_that_cannot_be_compared_are_refused_in_words(watched: Watched, nam
 def test_axe_finds_no_serious_fault_in_sets(
     browser: playwright.Browser, served: Running, name: str, path: str, width: int, scheme: str
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
-    )
-    page = context.new_page()
-    page.goto(served.address)
-    page.wait_for_selector("table")
-    page.goto(f"{served.base}/study/{name}/{path}")
-    page.wait_for_selector(".card, canvas")
-    assert chromium.serious_faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
+    assert_accessible(browser, served, f"study/{name}/{path}", width, scheme)
 
 
 def test_checkpoints_come_and_go_in_the_open_curves(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from viewed_study import HOSTILE_SEEN, batch, make_hostile, step_row, write_viewed
 from viewer_server import Running, start, wait_for_index, wait_for_rows
+from watching import Watched, assert_accessible, current, watching
 
 import chromium
 
@@ -23,49 +24,10 @@ def browser() -> Iterator[playwright.Browser]:
         yield browser
 
 
-class Watched:
-    """A page that must ask nobody else, run nothing foreign, and raise nothing."""
-
-    def __init__(self, page: playwright.Page, running: Running) -> None:
-        self.page = page
-        self.running = running
-        self.foreign: list[str] = []
-        self.faults: list[str] = []
-        page.on("request", self._asked)
-        page.on("console", self._told)
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
-        page.set_default_timeout(10_000)
-
-    def _asked(self, request: playwright.Request) -> None:
-        if not request.url.startswith(self.running.base + "/"):
-            self.foreign.append(request.url)
-
-    def _told(self, message: playwright.ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.faults.append(message.text)
-
-    def open(self, study: str, path: str, ready: str) -> playwright.Page:
-        self.page.goto(f"{self.running.base}/study/{study}/{path}")
-        self.page.wait_for_selector(ready)
-        return self.page
-
-
 @pytest.fixture
 def watched(browser: playwright.Browser, running: Running) -> Iterator[Watched]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    watched = Watched(context.new_page(), running)
-    watched.page.goto(running.address)
-    watched.page.wait_for_selector("table")
-    yield watched
-    assert watched.foreign == []
-    assert watched.faults == []
-    context.close()
-
-
-def current(page: playwright.Page) -> str:
-    """Return the line chosen in the list."""
-    return page.locator("#list a[aria-current]").inner_text()
+    with watching(browser, running) as watched:
+        yield watched
 
 
 def test_the_token_leaves_the_address_and_a_cookie_no_script_reads_stays(watched: Watched) -> None:
@@ -261,18 +223,8 @@ PAGES = {
 def test_axe_finds_no_serious_fault(
     browser: playwright.Browser, running: Running, study: str, name: str, width: int, scheme: str
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
-    )
-    page = context.new_page()
-    page.goto(running.address)
-    page.wait_for_selector("table")
-    if PAGES[name]:
-        page.goto(f"{running.base}/study/{study}/{PAGES[name]}")
-        page.wait_for_selector(".card, canvas")
-    assert chromium.serious_faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    context.close()
+    path = f"study/{study}/{PAGES[name]}" if PAGES[name] else ""
+    assert_accessible(browser, running, path, width, scheme)
 
 
 def test_curves_and_runs_go_on_while_a_study_trains(
