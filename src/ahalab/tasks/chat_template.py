@@ -17,8 +17,6 @@ from ahalab.tasks.template_worker import MAX_ADDED, MEMORY_BYTES
 
 RENDER_SECONDS = 60.0  # for one request; a sound template takes less than a millisecond a prompt
 REQUEST_CHARACTERS = 4 << 20  # of the JSON of the conversations of one request
-# Threads reserve address space, which is bounded; and nothing is computed by them.
-_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class TemplateRefusedError(InputError):

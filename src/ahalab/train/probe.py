@@ -15,8 +15,6 @@ from ahalab.store.models import quiet_libraries
 from ahalab.tasks.chat_template import TemplateRefusedError
 from ahalab.train.trl_compat import lora_config
 
-ALL_LINEAR = "all-linear"
-
 
 def training_generation(
     plan: Plan, end_ids: Iterable[int], pad_id: int, seconds: float
