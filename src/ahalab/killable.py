@@ -28,6 +28,7 @@ from typing import IO, Any
 HEADER = struct.Struct(">I")
 CPU_GRACE_SECONDS = 3  # what a worker whose parent was killed may still compute
 START_SECONDS = 120.0  # an interpreter and its imports; no part of a request's time
+END_SECONDS = 5.0  # from the close of its pipe to the end of the process
 _READ_BYTES = 1 << 20
 # Threads and memory pools reserve address space, which is bounded.
 _SINGLE = {
@@ -173,7 +174,10 @@ class Worker:
 
 
 def _ending(child: Killable) -> str:
-    code = child.process.wait()  # it closed its pipe, which is the first thing to go
+    try:  # it closed its pipe, which is the first thing to go
+        code = child.process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "that its process closed its pipe"
     told = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return f"that its process ended ({told})"
 

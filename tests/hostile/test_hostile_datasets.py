@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,14 +91,27 @@ def test_a_readme_names_nothing_outside_of_its_folder(layout: Path, path: str) -
         assert "expected files within the dataset's folder, found" in refused(layout, "main")
 
 
-def test_a_dataset_of_the_hub_that_names_a_file_of_this_machine_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "local:///etc/passwd",
+        "http://169.254.169.254/latest/meta-data",
+        "zip://*::https://example.invalid/x.zip",
+        "simplecache::hf://datasets/a/b/x.parquet",
+    ],
+)
+def test_a_dataset_of_the_hub_that_names_a_file_from_elsewhere_is_refused(
+    elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = SimpleNamespace(data_files={"train": ["hf://datasets/a/b/x.parquet", "/etc/passwd"]})
+    config = SimpleNamespace(data_files={"train": ["hf://datasets/a/b/x.parquet", elsewhere]})
     builder = SimpleNamespace(config=config, hash="0" * 40)
     monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: builder)
     task = TaskSpec(name="hub", dataset="evil/names", train_prompts=1, eval_prompts=1)
-    with pytest.raises(InputError, match="found one of this machine: '/etc/passwd'"):
+    with pytest.raises(
+        InputError, match=re.escape(f"expected files of the hub, found {elsewhere!r}")
+    ):
         load_questions(task, "train")
 
 

@@ -28,6 +28,7 @@ from ahalab.tasks.files import Row
 
 GSM8K = ("openai/gsm8k", "main")
 COMMIT = re.compile(r"[0-9a-f]{40}")
+HUB_FILES = "hf://datasets/"
 SAVED_ALONE = "state.json"  # what `Dataset.save_to_disk` writes: one split, without its name
 COPY = "a copy of the hub's dataset (main/train-*.parquet, or as save_to_disk writes)"
 # Folders that the library reads as splits, or as data: no subsets.
@@ -228,11 +229,11 @@ def _fetched(source: Source) -> Opened:
             builder = datasets.load_dataset_builder(
                 source.dataset, source.subset, revision=source.revision
             )
-            own = [name for name in _named(builder) if "://" not in name]
-            if own:  # its README may name any path
+            elsewhere = [name for name in _named(builder) if not name.startswith(HUB_FILES)]
+            if elsewhere:  # its README may name any path and any address
                 raise InputError(
-                    f"task: {source.dataset}: expected files of its own, found one of this "
-                    f"machine: {own[0]!r:.200}. Take another task.subset, or another dataset."
+                    f"task: {source.dataset}: expected files of the hub, found "
+                    f"{elsewhere[0]!r:.200}. Take another task.subset, or another dataset."
                 )
             opened = Opened(_prepared(builder), str(builder.hash))
     except datasets.exceptions.DatasetNotFoundError as error:
