@@ -70,7 +70,7 @@ class Own:
 def own(tmp_path_factory: pytest.TempPathFactory, warm: WarmLab) -> Own:
     folder = tmp_path_factory.mktemp("own")
     plan = write(folder)
-    warm.run("run", plan, "--out", folder / "results", "--jobs", 2)
+    warm.run("run", plan, "--out", folder / "results", "--jobs", 1)
     return Own(plan, StudyPaths(folder / "results" / "own"))
 
 
