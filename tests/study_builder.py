@@ -49,8 +49,9 @@ from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
     adapter_fingerprint,
-    base_fingerprint,
+    base_tensors,
     tokenizer_fingerprint,
+    weights_digest,
 )
 from ahalab.store.journal import read_journal
 from ahalab.store.layout import StudyPaths
@@ -251,6 +252,10 @@ def rollouts_of(
     return rows
 
 
+def _organism_digest() -> str:
+    return weights_digest(base_tensors(organism_folder()))
+
+
 def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell: Cell) -> None:
     """Write one training run: rows, adapter, summary, record."""
     run, prompts = run_paths(paths, cell), sets["train"]
@@ -307,7 +312,7 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
         like=pilot.name if pilot else None,
         requested_grpo=plan.grpo, effective_grpo=effective,
         effective_lora={**plan.lora, "peft_type": "LORA", "use_rslora": False},
-        model_id="organism", model_revision=None, base_digest=base_fingerprint(organism_folder()),
+        model_id="organism", model_revision=None, base_digest=_organism_digest(),
         tokenizer_digest=tokenizer_fingerprint(organism_folder()),
         template_digest=digest_bytes(b"template"),
         scorer_version=SCORER_VERSION, training_parser_version=TRAINING_PARSER_VERSION,
@@ -423,7 +428,7 @@ def protocol_for(plan: Plan, paths: StudyPaths, prompts: list[Prompt], cell: Cel
         prompts_digest=digest_bytes(b"\n".join(encode(p) for p in prompts)),
         template_digest=digest_bytes(b"template"),
         tokenizer_digest=tokenizer_fingerprint(organism_folder()),
-        base_digest=base_fingerprint(organism_folder()), adapter_digest=adapter,
+        base_digest=_organism_digest(), adapter_digest=adapter,
         generation=generation, dtype="float32", device=device, backend=backend, decoder=decoder,
         versions=VERSIONS,
         batch_size=(evaluation.floor_batch_size if cell == FLOOR else evaluation.batch_size) or 0,

@@ -57,7 +57,7 @@ def test_two_files_of_a_study_give_its_counts_and_tests(study: tuple[Path, Path]
     assert (strict.base_correct, strict.adapter_correct) == (18, 21)
     assert strict.difference_points == pytest.approx(7.5)
     assert strict.p_value == mcnemar_midp(4, 1)
-    assert strict.p_exact == mcnemar_exact(4, 1)
+    assert (strict.p_exact, strict.p_sign_flip) == (mcnemar_exact(4, 1), None)
     bounds = tango_interval(4, 1, 40)
     assert strict.interval_points == (100 * bounds.low, 100 * bounds.high)
     assert (found.protocol, found.notes) == ("same", (ONE_PAIR,))
@@ -118,6 +118,8 @@ def test_several_answers_are_judged_by_question(tmp_path: Path) -> None:
     assert (found.strict.gained, found.strict.p_exact) == (None, None)
     assert found.strict.p_value == pytest.approx(0.1705, abs=1e-4)  # t = 1.5275, 7 degrees
     assert "p = .170 by question" in found.strict.sentence
+    # Of the 32 signs of 1, .5, .5, .5, .5 ten give a sum of at least 2 in size.
+    assert found.strict.p_sign_flip == pytest.approx(10 / 32, abs=0.02)
 
 
 def test_a_null_reads_as_one_and_says_what_it_could_not_see(tmp_path: Path) -> None:

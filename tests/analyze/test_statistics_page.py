@@ -71,7 +71,8 @@ NONE_CHANGED = replace(
 FILES = PairReading(
     metric="strict", primary=True, n=1319, base_correct=455.0, adapter_correct=449.0, gained=28,
     lost=34, difference_points=-0.45, interval_points=(-1.66, 0.74),
-    bootstrap_points=(-1.67, 0.68), p_value=0.45, p_exact=0.526, minimal_detectable_points=1.66,
+    bootstrap_points=(-1.67, 0.68), p_value=0.45, p_exact=0.526, p_sign_flip=None,
+    minimal_detectable_points=1.66,
     base_outcomes={}, adapter_outcomes={}, verdict="no evidence", notes=(), sentence="",
 )  # fmt: skip
 

@@ -146,7 +146,28 @@ def test_the_text_fits_80_columns_and_says_what_it_is_about(
     assert text.index("lenient: no") < text.index("Exploratory, strict:")
     assert "55.0 % (B) against 50.0 % (A) of 80 questions" in text
     assert "(strict)" in text
+    assert "interval p exact p gained lost lenient" in text
+    assert "flip p" not in text
     assert "…" not in said.out
+
+
+def test_where_a_question_has_several_answers_the_p_of_sign_flips_stands_beside(
+    call: Call, tmp_path: Path
+) -> None:
+    # d = .5 in six questions: of their 64 signs, two give a sum as large
+    for name, second in (("a.jsonl", "wrong"), ("b.jsonl", "correct")):
+        rows = [
+            {"id": n, "sample": k, "strict": word, "lenient": "wrong"}
+            for n in range(6)
+            for k, word in enumerate(("wrong", second))
+        ]
+        write(tmp_path / name, rows)
+    said = " ".join(call("compare", tmp_path / "a.jsonl", tmp_path / "b.jsonl").out.split())
+    assert "flip p" in said
+    found = json.loads(
+        call("compare", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--format", "json").out
+    )["strict"]
+    assert found["p_sign_flip"] == pytest.approx(2 / 64, abs=0.006)
 
 
 def test_level_and_margin_are_recorded(call: Call, tmp_path: Path) -> None:

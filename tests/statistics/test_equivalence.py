@@ -1,101 +1,112 @@
-"""Equivalence and non-inferiority: interval bounds, and the tests that they invert."""
+"""`equivalent` is two one-sided tests at alpha/2: against tests computed by other means."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from ahalab.statistics.by_question import by_question
-from ahalab.statistics.equivalence import Equivalence, against_margin, tost_pairs, tost_t
-from ahalab.statistics.interval import Interval
-from ahalab.statistics.tango import tango_interval
+from ahalab.statistics.difference import difference_over_questions
+from ahalab.statistics.verdict import VerdictName, decide
+
+ALPHA = 0.05
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "no_worse", "no_better"),
-    [
-        (-0.01, 0.01, True, True),
-        (-0.01, 0.03, True, False),
-        (-0.03, 0.01, False, True),
-        (-0.03, 0.03, False, False),
-        (-0.02, 0.01, False, True),  # a bound on the margin rules nothing out
-        (0.05, 0.08, True, False),  # better than the margin: no worse, and not equivalent
-    ],
-)
-def test_the_bounds_decide(low: float, high: float, no_worse: bool, no_better: bool) -> None:
-    found = against_margin(Interval(low, high), 0.02)
-    assert found == Equivalence(0.02, no_worse, no_better, no_worse and no_better)
+def verdict(gained: int, lost: int, n: int, margin: float) -> VerdictName:
+    differences = [1.0] * gained + [-1.0] * lost + [0.0] * (n - gained - lost)
+    found = difference_over_questions(differences)
+    return decide(found.p_value, found.interval, margin=margin).name
 
 
-def test_a_wide_interval_around_nothing_is_not_equivalence() -> None:
-    # an interval that reaches -6.2 points does not rule out 2
-    assert not against_margin(Interval(-0.062, 0.041), 0.02).equivalent
+def score_z(gained: int, lost: int, n: int, difference: float) -> float:
+    """Score statistic of a true difference, its likelihood maximised over a grid and a search."""
+
+    def unlikely(lost_rate: float) -> float:
+        gained_rate = lost_rate + difference
+        rates = ((gained, gained_rate), (lost, lost_rate), (n - gained - lost, None))
+        rest = 1.0 - gained_rate - lost_rate
+        return -sum(
+            count * math.log(max(rest if rate is None else rate, 1e-300))
+            for count, rate in rates
+            if count
+        )
+
+    low, high = max(0.0, -difference), (1.0 - difference) / 2.0
+    lost_rate = _minimum(unlikely, low, high)
+    variance = n * (2.0 * lost_rate + difference - difference**2)
+    return (gained - lost - n * difference) / math.sqrt(variance)
 
 
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 900), st.floats(0.005, 0.3))
-def test_the_test_on_pairs_agrees_with_the_tango_interval(
+def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    found = optimize.minimize_scalar(
+        function, bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+    ).x
+    return min((low, float(found), high), key=function)
+
+
+def tost(gained: int, lost: int, n: int, margin: float) -> float:
+    """The larger of the two one-sided p-values, at -margin and +margin."""
+    above = stats.norm.sf(score_z(gained, lost, n, -margin))
+    below = stats.norm.cdf(score_z(gained, lost, n, margin))
+    return float(max(above, below))
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 900), st.floats(0.005, 0.3))
+def test_pairs_are_equivalent_where_both_score_tests_reject(
     gained: int, lost: int, rest: int, margin: float
 ) -> None:
     n = gained + lost + rest
-    if n == 0:
-        return
-    interval = tango_interval(gained, lost, n, confidence=0.90)
-    p_value = tost_pairs(gained, lost, n, margin)
-    if abs(p_value - 0.05) > 1e-6:
-        assert (p_value < 0.05) == against_margin(interval, margin).equivalent
+    found, p_value = verdict(gained, lost, n, margin), tost(gained, lost, n, margin)
+    if p_value > ALPHA / 2 + 1e-6:
+        assert found != "equivalent"
+    elif p_value < ALPHA / 2 - 1e-6 and found not in ("improved", "worse"):
+        changed = difference_over_questions([1.0] * gained + [-1.0] * lost + [0.0] * rest)
+        assert changed.interval is not None
+        borderline = (changed.p_value or 1.0) <= ALPHA or changed.interval.excludes_zero
+        assert found == ("no evidence" if borderline else "equivalent")
 
 
-@pytest.mark.parametrize(("n", "margin"), [(100, 0.02), (1000, 0.02), (50, 0.2)])
-def test_without_a_discordant_pair_the_test_on_pairs_worked_by_hand(n: int, margin: float) -> None:
+@pytest.mark.parametrize(("n", "margin"), [(100, 0.02), (200, 0.02), (1000, 0.02), (50, 0.2)])
+def test_without_a_discordant_pair_worked_by_hand(n: int, margin: float) -> None:
     # Under a difference of m the restricted likelihood of n ties is largest with no lost pair, so
     # the variance of gained - lost is n m (1 - m) and z = n m / sqrt(n m (1 - m)).
     z = math.sqrt(n * margin / (1 - margin))
-    assert tost_pairs(0, 0, n, margin) == pytest.approx(stats.norm.sf(z), rel=1e-9)
-
-
-def test_the_test_on_pairs_for_many_questions_is_walds() -> None:
-    gained, lost, n, margin = 5_100, 5_000, 100_000, 0.003
-    difference = (gained - lost) / n
-    error = math.sqrt((gained + lost) / n - difference**2) / math.sqrt(n)
-    assert tost_pairs(gained, lost, n, margin) == pytest.approx(
-        stats.norm.sf((margin - difference) / error), rel=0.02
+    expected = "equivalent" if stats.norm.sf(z) < ALPHA / 2 else "no evidence"
+    assert (
+        decide(1.0, difference_over_questions([0.0] * n).interval, margin=margin).name == expected
     )
+    assert tost(0, 0, n, margin) == pytest.approx(stats.norm.sf(z), rel=1e-6)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_t_test_agrees_with_statsmodels(sign: float) -> None:
+@pytest.mark.parametrize("margin", [0.05, 0.08, 0.1, 0.11, 0.15, 0.2])
+def test_several_answers_are_equivalent_where_statsmodels_rejects_both_ways(
+    sign: float, margin: float
+) -> None:
     values = [0.25, -0.125, 0.0, 0.125, 0.0, 0.0, -0.25, 0.125, 0.125, 0.0]
     values = [sign * value for value in values]
-    estimate = by_question(values)
-    assert estimate.standard_error is not None
-    oracle, _, _ = DescrStatsW(values).ttost_mean(-0.1, 0.1)
-    found = tost_t(estimate.difference, estimate.standard_error, estimate.degrees_of_freedom, 0.1)
-    assert found == pytest.approx(float(oracle), rel=1e-9)
+    found = difference_over_questions(values)
+    p_value, _, _ = DescrStatsW(values).ttost_mean(-margin, margin)
+    name = decide(found.p_value, found.interval, margin=margin).name
+    assert name == ("equivalent" if p_value < ALPHA / 2 else "no evidence")
 
 
-def test_more_questions_without_a_change_become_equivalence() -> None:
-    assert not against_margin(tango_interval(0, 0, 100), 0.02).equivalent
-    assert against_margin(tango_interval(0, 0, 1000), 0.02).equivalent
-    assert tost_pairs(0, 0, 1000, 0.02) < 0.025 < tost_pairs(0, 0, 100, 0.02)
+def test_a_wide_interval_around_nothing_is_not_equivalence_and_more_questions_are() -> None:
+    assert verdict(3, 3, 100, 0.02) == "no evidence"
+    assert verdict(3, 3, 2_000, 0.02) == "equivalent"
+
+
+def test_without_a_margin_nothing_is_equivalent() -> None:
+    interval = difference_over_questions([0.0] * 100_000).interval
+    assert decide(None, interval).name == "no evidence"
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, float("nan"), float("inf")])
 def test_a_margin_that_is_none_is_refused(margin: float) -> None:
     with pytest.raises(ValueError, match="margin"):
-        against_margin(Interval(-0.1, 0.1), margin)
-    with pytest.raises(ValueError, match="margin"):
-        tost_pairs(1, 2, 10, margin)
-    with pytest.raises(ValueError, match="margin"):
-        tost_t(0.0, 0.1, 5, margin)
-
-
-def test_an_error_of_zero_and_a_nan_difference_are_refused() -> None:
-    with pytest.raises(ValueError, match="standard_error"):
-        tost_t(0.0, 0.0, 5, 0.1)
-    with pytest.raises(ValueError, match="difference"):
-        tost_t(float("nan"), 0.1, 5, 0.1)
+        verdict(1, 2, 10, margin)

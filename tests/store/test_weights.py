@@ -20,8 +20,9 @@ from ahalab.store.fingerprint import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
     adapter_fingerprint,
-    base_fingerprint,
+    base_tensors,
     tokenizer_fingerprint,
+    weights_digest,
 )
 from ahalab.store.safetensors import load_float32, tensor_digests, tensor_entries
 
@@ -40,6 +41,10 @@ CONFIG: dict[str, Any] = {
     "base_model_name_or_path": "/home/someone/model",
     "inference_mode": True,
 }
+
+
+def base_fingerprint(folder: Path) -> str:
+    return weights_digest(base_tensors(folder))
 
 
 def write_raw(path: Path, header: object, body: bytes, length: int | None = None) -> Path:

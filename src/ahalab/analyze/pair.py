@@ -17,6 +17,7 @@ from ahalab.analyze.readings import one_scorer_note
 from ahalab.records.pair import PairComparison, PairReading
 from ahalab.records.terms import Metric, Outcome
 from ahalab.statistics.bootstrap import bootstrap_pairs, bootstrap_questions
+from ahalab.statistics.by_question import sign_flip_p
 from ahalab.statistics.difference import Difference, detectable, difference_over_questions
 from ahalab.statistics.interval import Interval
 from ahalab.statistics.verdict import Verdict, decide
@@ -41,6 +42,7 @@ class Judged:
 
     found: Difference
     bootstrap: Interval
+    sign_flip: float | None  # p by flips of signs; None for pairs, whose exact p stands in `found`
     detectable: float | None
     verdict: Verdict
 
@@ -99,11 +101,13 @@ def judge(base: FloatArray, adapter: FloatArray, rules: Rules) -> Judged:
     found = difference_over_questions(differences, confidence=confidence)
     if found.gained is not None and found.lost is not None:
         drawn = bootstrap_pairs(found.gained, found.lost, found.units, SEED, DRAWS, confidence)
+        flipped = None
     else:
         drawn = bootstrap_questions(differences, SEED, DRAWS, confidence=confidence)
+        flipped = sign_flip_p(differences, SEED, DRAWS)
     margin = None if rules.margin_points is None else rules.margin_points / 100
     verdict = decide(found.p_value, found.interval, margin=margin, alpha=rules.alpha)
-    return Judged(found, drawn, detectable(found, rules.alpha), verdict)
+    return Judged(found, drawn, flipped, detectable(found, rules.alpha), verdict)
 
 
 def _reading(paired: Paired, metric: Metric, rules: Rules) -> PairReading:
@@ -128,6 +132,7 @@ def _reading(paired: Paired, metric: Metric, rules: Rules) -> PairReading:
         bootstrap_points=_in_points(judged.bootstrap),
         p_value=found.p_value,
         p_exact=found.p_exact,
+        p_sign_flip=judged.sign_flip,
         minimal_detectable_points=None if judged.detectable is None else 100 * judged.detectable,
         base_outcomes=_outcomes(paired.base, metric),
         adapter_outcomes=_outcomes(paired.adapter, metric),

@@ -39,6 +39,7 @@ class PairReading(Record, frozen=True, kw_only=True):
     bootstrap_points: tuple[float, float]  # percentile bootstrap, a check on the interval
     p_value: float | None  # primary: mid-p McNemar; by question with several answers
     p_exact: float | None  # exact McNemar, for tables that quote it
+    p_sign_flip: float | None  # permutation test, a check on p where a question has several answers
     minimal_detectable_points: float | None  # at 80 % power; None where too little changed
     base_outcomes: dict[Outcome, int]  # answers
     adapter_outcomes: dict[Outcome, int]

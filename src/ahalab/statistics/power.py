@@ -5,7 +5,6 @@ Exact: every count of discordant pairs, weighted by its probability; no simulati
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,30 +53,6 @@ def mcnemar_power(
     if discordance == 0.0:
         return 0.0
     return _power(_weighed(n, discordance, alpha, test), min(1.0, gained_rate / discordance))
-
-
-def approximate_detectable_difference(
-    discordance: float, n: int, power: float = 0.8, alpha: float = 0.05
-) -> float:
-    """Smallest difference found with the given power: about 2.80 * sqrt(psi / N) for 80 % at 5 %.
-
-    Args:
-        discordance: psi, the share of pairs that are gained or lost, in (0, 1].
-        n: N, pairs.
-        power: Chance wanted of finding it.
-        alpha: Two-sided level.
-
-    Returns:
-        A fraction; somewhat below the exact answer.
-
-    Raises:
-        ValueError: psi outside (0, 1], n < 1, power or alpha outside (0, 1).
-    """
-    n = count("n", n, at_least=1)
-    quantiles = special.ndtri(1.0 - probability("alpha", alpha) / 2.0) + special.ndtri(
-        probability("power", power)
-    )
-    return float(quantiles) * math.sqrt(_discordance(discordance) / n)
 
 
 def detectable_difference(

@@ -36,24 +36,6 @@ class SeedPlan:
             raise ValueError(f"shared: expected a share in [0, 1], found {self.shared!r}")
 
 
-def seed_design_effect(plan: SeedPlan) -> float:
-    """By what factor seed variance multiplies the variance of one adapter's difference.
-
-    1 + seed_sd^2 * N / psi: at 1,319 questions, psi 10 % and a spread of one point it is 2.3, and
-    grows with N. More questions do not help against it; more seeds do.
-
-    Args:
-        plan: The planned study.
-
-    Returns:
-        A factor of at least 1; a McNemar test taken as a claim on the reward is that much too sure.
-
-    Source:
-        Kish 1965, Survey Sampling, for the notion.
-    """
-    return 1.0 + plan.seed_sd**2 * plan.n / plan.discordance
-
-
 def reward_power(plan: SeedPlan, difference: float, alpha: float = 0.05) -> float:
     """Chance that the interval over seeds and questions excludes 0 (seeds.reward_claim).
 

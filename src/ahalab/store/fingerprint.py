@@ -111,15 +111,6 @@ def weights_digest(tensors: Iterable[Tensor]) -> str:
     return _digest_lines([f"{t.name} {t.dtype} {list(t.shape)} {t.sha256}" for t in tensors])
 
 
-def base_fingerprint(folder: Path) -> str:
-    """Return the digest over every tensor of a base.
-
-    Raises:
-        InputError: See `base_tensors`.
-    """
-    return weights_digest(base_tensors(folder))
-
-
 def weights_difference(expected: Iterable[Tensor], found: Iterable[Tensor]) -> str | None:
     """Say which tensors differ, are missing or were not expected; None when none is."""
     ours = {t.name: t for t in expected}
