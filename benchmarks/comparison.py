@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from ahalab.analyze.compare import compare
 from ahalab.analyze.pair import DRAWS, Judged, Rules, judge
-from ahalab.statistics.by_question import mean_differences
 from benchmarks.synthetic_study import ARMS, SEEDS, study_answers
 
 FloatArray = npt.NDArray[np.float64]
@@ -54,9 +53,7 @@ def outcomes(questions: int, samples: int, seed: int) -> tuple[FloatArray, Float
 
 def compared(base: FloatArray, adapter: FloatArray) -> Judged:
     """Compare two sides: means by question, then all that `ahalab compare` says of a reading."""
-    if base.shape[1] == 1:
-        return judge(base[:, 0], adapter[:, 0], RULES)
-    return judge(np.zeros(len(base)), mean_differences(base, adapter), RULES)
+    return judge(base.mean(axis=1), adapter.mean(axis=1), RULES)
 
 
 def timed_pair(name: str, shape: tuple[int, int], rounds: int, target_ms: float) -> Timed:

@@ -15,18 +15,11 @@ from scipy import stats
 from ahalab.statistics.by_question import (
     by_question,
     cluster_means,
-    mean_differences,
     sign_flip_p,
 )
 from ahalab.statistics.paired import discordant, mcnemar_midp
 
 quarters = st.lists(st.integers(-4, 4).map(lambda i: i / 4), min_size=2, max_size=60)
-
-
-def test_answers_are_averaged_before_the_sides_are_subtracted() -> None:
-    base = [[1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]
-    adapter = [[1, 1], [1, 0], [0, 0]]
-    assert mean_differences(base, adapter).tolist() == [0.75, -0.5, 0.0]
 
 
 def test_error_worked_by_hand() -> None:
@@ -184,15 +177,6 @@ def test_bad_differences_and_labels_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         by_question(differences, clusters)
-
-
-@pytest.mark.parametrize(
-    ("base", "adapter"),
-    [([[1, 0]], [[1], [0]]), ([1, 0], [1, 0]), ([[1, 2]], [[1, 0]]), ([[1], [1, 0]], [[1], [1]])],
-)
-def test_answers_that_do_not_pair_are_refused(base: object, adapter: object) -> None:
-    with pytest.raises(ValueError, match=r"expected|inhomogeneous"):
-        mean_differences(base, adapter)  # type: ignore[arg-type]
 
 
 def test_a_missing_seed_is_refused() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from ahalab.statistics.paired import mcnemar_exact, mcnemar_midp
-from ahalab.statistics.tango import tango_interval, tango_score
+from ahalab.statistics.tango import tango_interval
 
 Z2 = 1.959963984540054**2
 
@@ -122,15 +122,6 @@ def test_more_confidence_is_a_wider_interval(table: tuple[int, int, int]) -> Non
     assert narrow.high <= wide.high
 
 
-@given(tables(40))
-def test_score_at_zero_is_mcnemars_chi_square(table: tuple[int, int, int]) -> None:
-    gained, lost, n = table
-    if gained != lost:
-        score = tango_score(gained, lost, n, 0.0)
-        assert score**2 == pytest.approx((gained - lost) ** 2 / (gained + lost))
-        assert (score > 0) == (gained > lost)
-
-
 def test_huge_counts_keep_their_digits() -> None:
     interval = tango_interval(100_000, 0, 10**6)
     # lost = 0: like a single proportion, 0.1 -/+ 1.96 sqrt(0.1 * 0.9 / 10^6) to first order
@@ -167,9 +158,3 @@ def test_counts_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match="expected"):
         tango_interval(gained, lost, n, confidence)
-
-
-@pytest.mark.parametrize("difference", [-1.0, 1.0, float("nan")])
-def test_a_difference_that_cannot_be_is_refused(difference: float) -> None:
-    with pytest.raises(ValueError, match="difference"):
-        tango_score(1, 2, 10, difference)

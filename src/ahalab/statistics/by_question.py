@@ -26,7 +26,6 @@ from ahalab.statistics.inputs import (
     count,
     fractions,
     generator,
-    outcomes,
     probability,
 )
 from ahalab.statistics.interval import Interval, clipped
@@ -45,30 +44,6 @@ class QuestionEstimate:
     degrees_of_freedom: int  # G - 1
     interval: Interval | None
     p_value: float | None  # two-sided t test of no difference
-
-
-def mean_differences(base_NK: ArrayLike, adapter_NK: ArrayLike) -> FloatArray:
-    """Average the answers of each question, then subtract.
-
-    Args:
-        base_NK: Base correctness, 0 or 1, shape (N, K).
-        adapter_NK: Adapter correctness, shape (N, L); L may differ from K.
-
-    Returns:
-        d_i, fractions in [-1, 1], shape (N,).
-
-    Raises:
-        ValueError: Another number of questions on the two sides, or a value not 0 or 1.
-    """
-    base, adapter = np.asarray(base_NK), np.asarray(adapter_NK)
-    if base.ndim != 2 or adapter.ndim != 2 or len(base) != len(adapter):
-        raise ValueError(
-            f"base_NK and adapter_NK: expected the same N of two axes, found {base.shape} "
-            f"and {adapter.shape}"
-        )
-    base_means = outcomes("base_NK", base.ravel()).reshape(base.shape).mean(axis=1)
-    adapter_means = outcomes("adapter_NK", adapter.ravel()).reshape(adapter.shape).mean(axis=1)
-    return np.asarray(adapter_means - base_means, dtype=np.float64)
 
 
 def cluster_means(differences: ArrayLike, clusters: Sequence[object]) -> FloatArray:

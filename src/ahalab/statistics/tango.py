@@ -38,33 +38,6 @@ def tango_interval(gained: int, lost: int, n: int, confidence: float = 0.95) -> 
     return Interval(-_upper(lost, gained, n, z), _upper(gained, lost, n, z), "questions")
 
 
-def tango_score(gained: int, lost: int, n: int, difference: float) -> float:
-    """Score statistic for a true difference, standard normal if it is the true one.
-
-    Args:
-        gained: Pairs with base wrong, adapter correct.
-        lost: Pairs with base correct, adapter wrong.
-        n: All pairs.
-        difference: The difference tested, a fraction in (-1, 1).
-
-    Returns:
-        z, positive when the observed difference is larger than the tested one; at difference 0 its
-        square is McNemar's chi-square. 0 where nothing deviates.
-
-    Raises:
-        ValueError: Counts that do not fit, or a difference outside (-1, 1).
-
-    Source:
-        Tango 1998, Statistics in Medicine 17:891.
-    """
-    gained, lost, n = pair_counts(gained, lost, n)
-    if not -1.0 < difference < 1.0:
-        raise ValueError(f"difference: expected a number in (-1, 1), found {difference!r}")
-    deviation = gained - lost - n * difference
-    variance = _variance(gained, lost, n, difference)
-    return deviation / math.sqrt(variance) if deviation else 0.0
-
-
 def _upper(gained: int, lost: int, n: int, z: float) -> float:
     """The largest difference that the score test at `z` does not reject."""
     if gained == n:
