@@ -172,6 +172,13 @@ ROWS = [
         1,
     ),
     Mutation(
+        "a rollout's ids go on after the end token",
+        row(ROLLOUTS, 1, completion_ids=[1, 6, 1], finish="eos"),
+        "finish",
+        ROLLOUTS,
+        1,
+    ),
+    Mutation(
         "an answer is longer than allowed",
         row(ANSWERS, 1, completion_ids=[9] * 60),
         "tokens",

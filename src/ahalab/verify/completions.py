@@ -55,9 +55,8 @@ def check_end(ledger: Ledger, placed: Placed, end_ids: frozenset[int], limit: in
         ledger["finish"].passed()
         return
     check_length(ledger, (file, line), ids, limit)
-    sound = check_finish(ledger, (file, line), (ids, row.finish), end_ids, limit)
-    if sound and not end_ids.isdisjoint(ids[:-1]):
-        ledger["finish"].fail(file, line, "nothing after an end token", f"{len(ids)} ids")
+    check_finish(ledger, (file, line), (ids, row.finish), end_ids, limit)
+    check_nothing_after(ledger, (file, line), ids, end_ids)
 
 
 def check_length(ledger: Ledger, place: tuple[str, int], ids: Sequence[int], limit: int) -> None:
@@ -74,16 +73,24 @@ def check_finish(
     ended: tuple[Sequence[int], Finish],
     end_ids: frozenset[int],
     limit: int,
-) -> bool:
-    """Compare the finish with the last token id; say whether an end token or the limit ends it."""
+) -> None:
+    """Compare the finish with the last token id: an end token ends, and only the limit cuts."""
     ids, finish = ended
     at_end = bool(ids) and ids[-1] in end_ids
     ledger["finish"].expect(*place, "finish", "eos" if at_end else "length", finish)
-    if at_end or len(ids) == limit:
-        return True
-    found = f"{len(ids)} ids, no end token"
-    ledger["finish"].fail(*place, f"an end token, or {limit} ids", found)
-    return False
+    if not at_end and len(ids) != limit:
+        found = f"{len(ids)} ids, no end token"
+        ledger["finish"].fail(*place, f"an end token, or {limit} ids", found)
+
+
+def check_nothing_after(
+    ledger: Ledger, place: tuple[str, int], ids: Sequence[int], end_ids: frozenset[int]
+) -> None:
+    """Check that an end token is the last one."""
+    early = next((at for at, token in enumerate(ids[:-1], 1) if token in end_ids), None)
+    if early is not None:
+        found = f"one at {early} of {len(ids)} ids"
+        ledger["finish"].fail(*place, "nothing after an end token", found)
 
 
 def check_grade(study: Study, placed: Placed, prompt: Prompt, scorer_version: str) -> bool:

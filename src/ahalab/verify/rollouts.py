@@ -25,7 +25,12 @@ from ahalab.statistics.training import (
 )
 from ahalab.store.layout import RunPaths
 from ahalab.verify.checks import Ledger
-from ahalab.verify.completions import check_finish, check_length, count_version
+from ahalab.verify.completions import (
+    check_finish,
+    check_length,
+    check_nothing_after,
+    count_version,
+)
 from ahalab.verify.grading import Grader, Put, clock_decided
 from ahalab.verify.reading import Study, close
 
@@ -240,6 +245,8 @@ def _check_finish(ledger: Ledger, run: RunRows, end_ids: frozenset[int]) -> None
         check_length(ledger, place, ids, limit)
         if end_ids:
             check_finish(ledger, place, (ids, row.finish), end_ids, limit)
+        if len(end_ids) == 1:  # TRL before 1.14 cut at one of several only
+            check_nothing_after(ledger, place, ids, end_ids)
     if not end_ids:
         ledger["finish"].incomplete(
             f"{run.cell.name}: end tokens stand in the base's protocol, not there yet"
