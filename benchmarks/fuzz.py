@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -142,6 +143,46 @@ def _judge() -> Judge:
     return _JUDGES[0]
 
 
+def fuzz_apart(names: Sequence[str], given_: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Fuzz each target in a process of its own, several at a time.
+
+    Returns:
+        The figures of each target, and whether there was a finding.
+    """
+
+    def one(name: str) -> subprocess.CompletedProcess[str]:
+        command = [
+            sys.executable, "-m", "benchmarks.fuzz", "--target", name, "--keep", str(given_.keep),
+            "--seconds", str(given_.seconds), "--seed", str(given_.seed),
+        ]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    figures: dict[str, object] = {}
+    findings = False
+    with ThreadPoolExecutor(given_.jobs) as pool:
+        for done in pool.map(one, names):
+            *told, last = done.stdout.rstrip("\n").split("\n")
+            if done.returncode not in (0, 1) or not last.startswith("{"):
+                raise SystemExit(f"a target ended without a figure:\n{done.stderr[-2_000:]}")
+            print(*told, sep="\n", flush=True)
+            figures |= json.loads(last)["targets"]
+            findings |= done.returncode == 1
+    return figures, findings
+
+
+def fuzz_here(names: Sequence[str], given_: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Fuzz one target after the other in this process; see `fuzz_apart`."""
+    kept = Kept(given_.keep)
+    figures: dict[str, object] = {}
+    for name in names:
+        found = fuzz(TARGETS[name], given_.seconds, given_.seed, kept)
+        figures[name] = found
+        print(f"{name}: " + ", ".join(f"{what} {n}" for what, n in found.items()), flush=True)
+    if kept.found:
+        print(f"Findings are kept in {given_.keep}; tests/fuzz/corpus takes what was mended.")
+    return figures, bool(kept.found)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz, print a line a target, and end with the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
@@ -149,15 +190,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="findings go there")
+    parser.add_argument("--jobs", type=at_least_one, default=1, help="targets at a time")
     given_ = parser.parse_args(arguments)
-    kept, figures = Kept(given_.keep), {}
-    for name in given_.target or TARGETS:
-        figures[name] = fuzz(TARGETS[name], given_.seconds, given_.seed, kept)
-        print(f"{name}: " + ", ".join(f"{what} {n}" for what, n in figures[name].items()))
-    if kept.found:
-        print(f"Findings are kept in {given_.keep}; tests/fuzz/corpus takes what was mended.")
+    names = given_.target or list(TARGETS)
+    run = fuzz_apart if given_.jobs > 1 else fuzz_here
+    figures, findings = run(names, given_)
     print(json.dumps({"seconds": given_.seconds, "seed": given_.seed, "targets": figures}))
-    return 1 if kept.found else 0
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

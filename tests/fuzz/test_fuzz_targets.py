@@ -15,7 +15,7 @@ from pathlib import Path
 import fuzz_judging
 import pytest
 from fuzz_inputs import inputs, mutant
-from fuzz_judging import Judge
+from fuzz_judging import Finding, Judge
 from fuzz_seeds import kept, seeds
 from fuzz_targets import TARGETS, Target
 from hypothesis import HealthCheck, given, settings
@@ -128,7 +128,49 @@ def test_the_runner_keeps_findings_as_files_and_ends_with_its_figures(
     assert figures["targets"]["task"]["mutations"] > 10
     (file,) = tmp_path.iterdir()
     assert b"NaN" in file.read_bytes()
-    assert len(file.read_bytes()) <= 20  # hypothesis, or luck, made it small
+
+
+def test_of_findings_of_one_kind_the_smallest_is_kept(tmp_path: Path) -> None:
+    kept = fuzz.Kept(tmp_path)
+    for payload, where in (
+        (b"long one", "a:1"),
+        (b"one", "a:1"),
+        (b"longer one", "a:1"),
+        (b"", "b:2"),
+    ):
+        kept.keep(Finding("task", where, "told", payload))
+    found = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert found == {"task-a-1.bin": b"one", "task-b-2.bin": b""}
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_several_at_a_time_say_what_one_after_the_other_says(
+    code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        name = command[command.index("--target") + 1]
+        asked.append(command[command.index("--seconds") + 1])
+        last = json.dumps({"targets": {name: {"findings": int(name == "rows")}}})
+        ends = code if name == "rows" else 0
+        return subprocess.CompletedProcess(command, ends, f"{name}: told\n{last}\n", "")
+
+    monkeypatch.setattr(fuzz.subprocess, "run", run)
+    assert fuzz.main(["--seconds", "7", "--jobs", "3"]) == code
+    *told, last = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert told == [f"{name}: told" for name in TARGETS]
+    assert list(json.loads(last)["targets"]) == list(TARGETS)
+    assert asked == ["7"] * len(TARGETS)
+
+
+def test_a_target_that_ends_without_a_figure_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, -11, "", "Segmentation fault")
+
+    monkeypatch.setattr(fuzz.subprocess, "run", run)
+    with pytest.raises(SystemExit, match="Segmentation fault"):
+        fuzz.main(["--jobs", "2", "--target", "task"])
 
 
 def test_atheris_runs_a_target_where_it_is_installed() -> None:
