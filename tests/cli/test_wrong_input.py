@@ -11,6 +11,8 @@ import pytest
 from command import TRAIN_EXTRA, Call, run, run_without
 from small_study import write_study
 
+from study_builder import build
+
 PLAN = """\
 name: demo
 model: {id: organism}
@@ -367,25 +369,30 @@ def test_what_needs_no_torch_works_without_the_extra(tmp_path: Path) -> None:
         assert said.out
 
 
-ROOT = Path(__file__).parents[2] / "results" / "quickstart"
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole, sealed study; nobody may write to it."""
+    return build(tmp_path_factory.mktemp("sound") / "study")
 
 
 @pytest.mark.parametrize("option", ["--root", "--plan"])
 @pytest.mark.parametrize("digest", ["zzz", "sha256:12", "sha256:" + "g" * 64])
 def test_an_anchor_that_is_no_digest_is_refused_before_anything_is_checked(
-    call: Call, option: str, digest: str
+    call: Call, sound: Path, option: str, digest: str
 ) -> None:
-    refused = call("verify", ROOT, option, digest)
+    refused = call("verify", sound, option, digest)
     assert refused.code == 2
     assert refused.out == ""
     assert refused.err.startswith(f"ahalab: {option}: expected sha256: and 64 hex digits, found")
 
 
-def test_anchors_published_earlier_are_met_or_fail_under_their_own_name(call: Call) -> None:
-    manifest = json.loads((ROOT / "manifest.json").read_text("utf-8"))
+def test_anchors_published_earlier_are_met_or_fail_under_their_own_name(
+    call: Call, sound: Path
+) -> None:
+    manifest = json.loads((sound / "manifest.json").read_text("utf-8"))
     held = ["--root", manifest["root"], "--plan", manifest["plan_digest"]]
-    assert call("verify", ROOT, *held).code == 0
-    other = call("verify", ROOT, "--plan", "sha256:" + "0" * 64, "--format", "json")
+    assert call("verify", sound, *held).code == 0
+    other = call("verify", sound, "--plan", "sha256:" + "0" * 64, "--format", "json")
     assert other.code == 1
     failed = [c["name"] for c in json.loads(other.out)["checks"] if c["status"] == "failed"]
     assert failed == ["plan.anchor"]
@@ -398,8 +405,10 @@ def test_a_name_that_is_like_no_arm_gets_no_suggestion(call: Call) -> None:
     assert "Did you mean 'format_only'?" in call("arms", "check", "formt_only").err
 
 
-def test_verify_prints_one_json_object_with_the_fields_of_the_contract(call: Call) -> None:
-    said = json.loads(call("verify", ROOT, "--format", "json").out)
+def test_verify_prints_one_json_object_with_the_fields_of_the_contract(
+    call: Call, sound: Path
+) -> None:
+    said = json.loads(call("verify", sound, "--format", "json").out)
     assert said["result"] == "PASSED"
     assert {"name", "status", "count", "failures"} <= said["checks"][0].keys()
 
