@@ -162,8 +162,7 @@ class RowWriter(Generic[R]):
         if size and state.head is None:  # rows follow the head: a kill can't leave them alone
             raise RecordError(
                 f"{journal_path(self.path)}: expected the journal of {size} bytes of rows, found "
-                "none. "
-                "Restore the journal, or move the rows away."
+                "none. Restore the journal, or move the rows away."
             )
         if not self.path.exists():
             return
@@ -194,8 +193,7 @@ class RowWriter(Generic[R]):
         Raises:
             ValueError: A float is NaN or infinite.
             RecordError: A row would not read back (a whole number in a float field, text that is
-                not
-                Unicode, more than 16 MB); nothing was written.
+                not Unicode, more than 16 MB); nothing was written.
             InputError: The disk refuses, now or before; nothing committed is lost.
         """
         payload = b"".join(self._line(row, at) for at, row in enumerate(rows, self.state.rows + 1))
