@@ -304,19 +304,32 @@ def test_a_whole_number_beyond_64_bits_is_refused_and_not_divided(
         "!!binary aGk=",
         "!!omap [a: 1]",
         "!custom x",
-        "2020-01-01",
+        "! x",
+        "!!int ''",
+        "!!float ''",
+        "!!bool x",
+        "!!str 5",
+        "!<tag:yaml.org,2002:int> _",
     ],
 )
 @pytest.mark.parametrize(
     ("old", "new"), [("name: demo", "name: {}"), ("{r: 4}", "{{alpha_pattern: {{a: {}}}}}")]
 )
-def test_tags_and_dates_are_refused_before_anything_is_built(
+def test_a_tag_is_refused_before_anything_is_built(
     text: str, value: str, old: str, new: str
 ) -> None:
-    assert "expected text, a number, a list or a mapping, found " in refused(
-        changed(text, old, new.format(value))
-    )
+    told = refused(changed(text, old, new.format(value)))
+    assert "expected no anchor, no alias and no tag, found " in told
     assert not Path("/tmp/ahalab-was-here").exists()  # noqa: S108
+
+
+@pytest.mark.parametrize("value", ["2020-01-01", "2020-01-01 10:00:00", "2020-99-99"])
+@pytest.mark.parametrize(
+    ("old", "new"), [("name: demo", "name: {}"), ("{r: 4}", "{{alpha_pattern: {{a: {}}}}}")]
+)
+def test_a_date_is_refused(text: str, value: str, old: str, new: str) -> None:
+    told = refused(changed(text, old, new.format(value)))
+    assert "expected text, a number, a list or a mapping, found 'timestamp'" in told
 
 
 @pytest.mark.parametrize("key", ["1", "~", "true", "? [a]", "? {a: 1}", '"a\\nb"', '"\\e[31m"'])
@@ -353,7 +366,7 @@ def test_an_alias_bomb_costs_neither_time_nor_memory(text: str) -> None:
     bomb = "lora:\n  alpha_pattern:\n" + "".join(f"    {level}\n" for level in levels)
     started = time.monotonic()
     message = refused(changed(text, "lora: {r: 4}\n", bomb))
-    assert "expected no anchor and no alias, found 'a0'" in message
+    assert "expected no anchor, no alias and no tag, found 'a0'" in message
     assert time.monotonic() - started < 5
 
 
@@ -362,7 +375,7 @@ def test_an_anchor_is_refused_where_it_stands_without_a_warning(
     text: str, lora: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     message = refused(changed(text, "lora: {r: 4}", f"lora: {lora}"))
-    assert message.startswith("study.yaml:12:7: expected no anchor and no alias, found 'a'")
+    assert message.startswith("study.yaml:12:7: expected no anchor, no alias and no tag, found 'a'")
     assert not recwarn.list
 
 

@@ -15,8 +15,8 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from ahalab.errors import PlanError
 from ahalab.plain_files import read_plain
-from ahalab.plan.anchors import first_anchor
 from ahalab.plan.fields import suggestion
+from ahalab.plan.plain_yaml import first_mark
 from ahalab.plan.resolve import resolve
 from ahalab.records.base import digest, encode, to_plain
 from ahalab.records.plan import (
@@ -100,7 +100,7 @@ def parse_plan(text: str, place: str) -> Plan:
 def _read_yaml(text: str, place: str) -> tuple[Node | None, Any]:
     yaml = YAML(typ="safe", pure=True)
     try:
-        _refuse_anchors(text, place)
+        _refuse_marks(text, place)
         node = yaml.compose(StringIO(text))
         _check_plain(node, place)
         return node, yaml.load(StringIO(text))
@@ -111,23 +111,23 @@ def _read_yaml(text: str, place: str) -> tuple[Node | None, Any]:
         raise PlanError(f"{place}:{where}: expected YAML 1.2, found: {problem}.") from error
 
 
-def _refuse_anchors(text: str, place: str) -> None:
-    """Refuse anchors and aliases: a few unfold to billions, and a plan says each thing once.
+def _refuse_marks(text: str, place: str) -> None:
+    """Refuse anchors, aliases and tags: a plan says each thing once, and plainly.
 
     Raises:
         PlanError: There is one; the message names line and column.
     """
-    found = first_anchor(text)
+    found = first_mark(text)
     if found is not None:
-        line, column, name = found
         raise PlanError(
-            f"{place}:{line}:{column}: expected no anchor and no alias, found {name[:80]!r}. "
-            "Write the value out where it belongs."
+            f"{place}:{found.line}:{found.column}: expected no anchor, no alias and no tag, found "
+            f"{found.name[:80]!r}. Write the value out where it belongs, and quote it if it is "
+            "text."
         )
 
 
 def _check_plain(root: Node | None, place: str) -> None:
-    """Refuse what a plan has no use for: tags and dates.
+    """Refuse what a plan has no use for: dates, and keys that are no text.
 
     Raises:
         PlanError: There is one; the message names line and column.

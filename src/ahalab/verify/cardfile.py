@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from ahalab.plain_files import read_plain
-from ahalab.plan.anchors import first_anchor
 from ahalab.plan.cells import training_cells
-from ahalab.records.comparison import Comparison
+from ahalab.plan.plain_yaml import first_mark
+from ahalab.records.comparison import AdapterComparison, Comparison
 from ahalab.records.run import RunRecord
 from ahalab.records.terms import Metric
 from ahalab.tasks.places import run_paths
@@ -25,6 +25,7 @@ from ahalab.verify.cardtext import (
     percent,
 )
 from ahalab.verify.reading import Study
+from ahalab.verify.report_printed import rounds_to
 
 NAMES = ("card.bind", "card.root")
 MAX_CARD_BYTES = 1 << 20
@@ -90,9 +91,9 @@ def _read(study: Study, path: Path) -> str | None:
 def _parse(study: Study, path: Path, text: str) -> Any:
     """Return YAML as plain values; None, and a failure, where it is none."""
     try:
-        anchor = first_anchor(text)
-        if anchor is not None:
-            raise ValueError(f"the anchor {anchor[2][:80]!r}")
+        mark = first_mark(text)
+        if mark is not None:
+            raise ValueError(f"the anchor or tag {mark.name[:80]!r}")
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, RecursionError, ValueError) as error:
         problem = str(getattr(error, "problem", None) or error)
@@ -110,6 +111,10 @@ def _inner(tree: Any, *keys: str | int) -> Any:
         else:
             return None
     return tree
+
+
+def _list(tree: Any) -> list[Any]:
+    return tree if isinstance(tree, list) else []
 
 
 def _scalar(value: Any) -> object:
@@ -133,17 +138,12 @@ def _check_front(card: Card, tree: Any) -> None:
         tally = card.study.ledger["card.root"]
         tally.expect(card.name, None, "root of the evidence", root, found)
     results = _inner(tree, "model-index", 0, "results")
-    metrics = [
-        metric
-        for result in (results if isinstance(results, list) else ())
-        for metric in (_inner(result, "metrics") or ())
-    ]
+    metrics = [m for result in _list(results) for m in _list(_inner(result, "metrics"))]
     named = {str(_scalar(_inner(m, "name"))): _scalar(_inner(m, "value")) for m in metrics}
     card.expect("metrics of model-index", sorted(READINGS), sorted(named))
     for label, metric in READINGS.items():
-        wanted, value = percent(card.verdicts[metric]), named.get(label)
-        same = isinstance(value, int | float) and abs(value - wanted) < 1e-3
-        card.expect(label, wanted, wanted if same else value)
+        wanted, value = _accuracy(card.verdicts[metric]), named.get(label)
+        card.expect(label, wanted, wanted if _same(wanted, value) else value)
 
 
 def _check_entry(study: Study, path: Path, named: tuple[str, int] | None) -> None:
@@ -161,6 +161,16 @@ def _check_entry(study: Study, path: Path, named: tuple[str, int] | None) -> Non
     if not found or not isinstance(tree, list) or len(tree) != 1:
         tally.fail(name, None, "one entry of an adapter that was compared", "another")
         return
-    wanted, value = percent(found[0]), _inner(tree, 0, "value")
-    same = isinstance(value, int | float) and abs(value - wanted) < 1e-3
-    tally.expect(name, None, "value", wanted, wanted if same else _scalar(value))
+    wanted, value = _accuracy(found[0]), _inner(tree, 0, "value")
+    tally.expect(name, None, "value", wanted, wanted if _same(wanted, value) else _scalar(value))
+
+
+def _accuracy(verdict: AdapterComparison) -> float | None:
+    return percent(verdict.adapter_correct, verdict.n)
+
+
+def _same(wanted: float | None, value: Any) -> bool:
+    """Say whether a value of a card, of any type, is an accuracy in percent."""
+    if wanted is None or not isinstance(value, int | float):
+        return False
+    return rounds_to(wanted, (value, 1e-3))

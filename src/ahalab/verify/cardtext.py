@@ -17,7 +17,7 @@ from ahalab.store.fingerprint import ADAPTER_WEIGHTS
 from ahalab.store.layout import RunPaths
 from ahalab.store.manifest import hash_file, root_digest
 from ahalab.verify.reading import Study
-from ahalab.verify.report_printed import figures_in
+from ahalab.verify.report_printed import figures_in, rounds_to
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 BLOCK = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.DOTALL | re.MULTILINE)
@@ -67,9 +67,12 @@ class Card:
         self.study.ledger["card.bind"].expect(self.name, None, what, expected, found)
 
 
-def percent(verdict: AdapterComparison) -> float:
-    """Return the adapter's accuracy in percent."""
-    return 100 * verdict.adapter_correct / verdict.n
+def percent(correct: float, n: int) -> float | None:
+    """Return a share in percent; None for counts that no share is made of, told by `stat.n`."""
+    try:
+        return 100 * correct / n
+    except (OverflowError, ZeroDivisionError):
+        return None
 
 
 def evidence_root(study: Study) -> str | None:
@@ -131,8 +134,8 @@ def _expected(card: Card, key: tuple[str, ...]) -> Numbers | None:
         if verdict is None:
             return None
         return _numbers(
-            100 * verdict.base_correct / verdict.n,
-            percent(verdict),
+            percent(verdict.base_correct, verdict.n),
+            percent(verdict.adapter_correct, verdict.n),
             verdict.difference_points,
             verdict.interval_points,
             verdict.gained,
@@ -162,7 +165,7 @@ def _check_row(card: Card, at: int, cells: list[str], expected: Numbers | None, 
         found = [figures_in(cell) for cell in cells]
         if all(
             len(one) == len(wanted or ())
-            and all(abs(f - w) <= error for (f, error), w in zip(one, wanted or (), strict=True))
+            and all(rounds_to(w, figure) for figure, w in zip(one, wanted or (), strict=True))
             for one, wanted in zip(found, expected, strict=True)
         ):
             card.study.ledger["card.bind"].passed(len(cells))

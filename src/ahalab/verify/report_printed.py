@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -16,8 +17,8 @@ from ahalab.verify.report_page import Printed
 from ahalab.visible import plain
 
 FILE = "report.html"
-_FIGURE = re.compile(r"[+\u2212-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?")
-_POWER = re.compile(r"(\d(?:\.\d+)?) × 10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)")
+_FIGURE = re.compile(r"([+\u2212-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))(?:e([+-]?\d+))?")
+_POWER = re.compile(r"(\d(?:\.\d+)?) × 10(⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RECORDS = re.compile(r"analysis/\w+\.json|arms/[^/]+/seed-\d+/(?:run|diagnostics)\.json")
 _STEPS = re.compile(r"arms/[^/]+/seed-\d+/steps\.jsonl")
@@ -60,9 +61,17 @@ def _prints(text: str, values: list[Any]) -> bool:
     figures, numbers = figures_in(text), [value for value in values if value is not None]
     scale = 100.0 if "%" in text else 1.0
     return all(
-        figure is not None and number is not None and abs(scale * number - figure[0]) <= figure[1]
+        figure is not None and number is not None and rounds_to(number, figure, scale)
         for figure, number in zip_longest(figures, numbers)
     )
+
+
+def rounds_to(number: float, figure: tuple[float, float], scale: float = 1.0) -> bool:
+    """Say whether a number is the printed figure, (value, rounding error), in units of 1/scale."""
+    try:
+        return abs(scale * number - figure[0]) <= figure[1]
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def _words(text: str) -> str:
@@ -74,16 +83,16 @@ def figures_in(text: str) -> list[tuple[float, float]]:
     """Return (value, rounding error) of every number that a text prints."""
     power = _POWER.search(text)
     if power:
-        digits = len(power.group(1).partition(".")[2])
-        scale = 10.0 ** int(power.group(2).translate(_SUPERSCRIPTS))
-        return [(float(power.group(1)) * scale, 0.51 * 10.0**-digits * scale)]
-    found = []
-    for match in _FIGURE.finditer(text):
-        written = match.group().replace(",", "").replace("\u2212", "-")
-        mantissa, _, exponent = written.partition("e")
-        unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-        found.append((float(written), 0.51 * unit))
-    return found
+        return [_figure(power[1], power[2].translate(_SUPERSCRIPTS))]
+    return [_figure(match[1], match[2] or "0") for match in _FIGURE.finditer(text)]
+
+
+def _figure(mantissa: str, exponent: str) -> tuple[float, float]:
+    """Return (value, rounding error); what is too large for a float is the rounding of nothing."""
+    mantissa = mantissa.replace(",", "").replace("\u2212", "-")
+    decimals = len(mantissa.partition(".")[2])
+    value, error = float(f"{mantissa}e{exponent}"), 0.51 * 10.0**-decimals * float(f"1e{exponent}")
+    return (value, error) if math.isfinite(value) and math.isfinite(error) else (math.inf, 0.0)
 
 
 class _Files:
