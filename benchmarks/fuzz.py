@@ -27,6 +27,7 @@ from hypothesis.errors import Flaky
 
 from benchmarks import at_least_one
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "fuzz"))
 
 from fuzz_inputs import inputs, mutant

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import atheris
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "fuzz"))
 
 with atheris.instrument_imports(include=["ahalab", "ruamel"], enable_loader_override=False):

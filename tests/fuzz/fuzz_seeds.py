@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import fuzz_study
 from fuzz_targets import BREAK
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +116,15 @@ def _dataset() -> Iterator[bytes]:
     )
 
 
+def _page() -> Iterator[bytes]:
+    yield fuzz_study.page()
+
+
+def _card() -> Iterator[bytes]:
+    yield fuzz_study.card() + BREAK
+    yield fuzz_study.card() + BREAK + b"- dataset: {id: a/b, task_id: c}\n  value: 12.5\n"
+
+
 _SEEDS = {"scorer": _scorer, "rows": _rows, "journal": _journal, "manifest": _manifest,
           "plan": _plan, "adapter": _adapter, "task": _task,
-          "dataset": _dataset}  # fmt: skip
+          "dataset": _dataset, "page": _page, "card": _card}  # fmt: skip

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import fuzz_study
 import msgspec
 from msgspec.structs import replace
 
@@ -220,6 +221,17 @@ def _dataset(payload: bytes, folder: Path) -> None:
         (question.question + question.gold).encode()
 
 
+def _page(payload: bytes, folder: Path) -> None:
+    """A page, through the checks of the report; every fault is a failure, none an exception."""
+    fuzz_study.check_page(payload, folder)
+
+
+def _card(payload: bytes, folder: Path) -> None:
+    """A model card and an entry for a leaderboard, through their checks."""
+    text, entry = _parts(payload, 2)
+    fuzz_study.check_card(text, entry, folder)
+
+
 _JSON = (b"{", b"}", b"[", b"]", b'"', b":", b",", b"null", b"true", b"NaN", b"1e999", b"-0.0",
          b"9" * 400, b"[" * 2_000, b"\\ud800", b"\\u0000", b"\n", b"\xff")  # fmt: skip
 _SCORED = (b"#### ", b"\\boxed{", b"}", b"<answer>", b"</answer>", b"The answer is ", b"**",
@@ -228,7 +240,8 @@ _SCORED = (b"#### ", b"\\boxed{", b"}", b"<answer>", b"</answer>", b"The answer 
 _YAML = (b"- ", b": ", b"\n  ", b"*a", b"&a ", b"!!python/name:os.system ", b"? ", b"{", b"}", b"[",
          b"]", b"|\n", b">-\n", b"---\n", b"...\n", b"%YAML 1.1\n", b"#", b"'", b'"', b"\\x", b"\t",
          b"1e-5", b"no", b".nan", b"0x", b"0o", b"_", b"1_0", b"+", b"2020-01-01", b"~", b"<<: ",
-         b"9" * 400, b"\xef\xbb\xbf", b"\x00", b"\xc2\x85")  # fmt: skip
+         b"9" * 400, b"\xef\xbb\xbf", b"\x00", b"\xc2\x85",
+         b"!!int ''", b"!!bool x", b"!<")  # fmt: skip
 _ADAPTER = (BREAK, b"raw", b'"r":2', b'"lora_alpha":8', b'"rank_pattern":{"a?a?a?":2}', b'"BF16"',
             b'"F64"', b'"shape":[2,3]', b"[0,1180591620717411303424]", b"18446744073709551616",
             b'"data_offsets":[0,24]', b'"auto_mapping":{}', b'"target_modules":["a",1]',
@@ -238,6 +251,27 @@ _DATASET = (BREAK, b"p", b"a", b"PAR1", b"ARROW1", b"\xff\xff\xff\x7f", b"\0\0\0
             b"question", b"configs:\n- config_name: main\n  data_files: ", b"../", b"/etc/passwd",
             b"https://a/b", b"zip://*::", b'"_type": "Image"', b'"_type": "Audio"', b'"torch"',
             b'"dtype": "large_string"', b"large_list", b"!!python/name:os.system ")  # fmt: skip
+
+_PAGE = (b"<td class=n>", b"</td>", b"<tr data-file=analysis/comparison.json>", b" data-field=a/0",
+         b" data-claim=", b"<script id=ahalab-claims>", b"</script>", b"<meta name=ahalab-drawing>",
+         b"<!--", b"<![CDATA[", b"&#x110000;", b"&amp", b"1e999999", "3 × 10⁹⁹⁹⁹".encode(), b"<svg",
+         "\u2212".encode(), b"%", b"1,000", b"<plaintext>", b"\xff")  # fmt: skip
+_CARD = (
+    b"---\n",
+    b"| reading |",
+    b"|---|",
+    b"```\n",
+    b"sha256:",
+    b"model-index:",
+    b"metrics: 5\n",
+    b"value: ",
+    b"!!int ''",
+    b"!!bool x",
+    b"99.9 %",
+    b"1e999999",
+    b"&#x110000;",
+    b"<a href=",
+)
 
 TARGETS = {
     target.name: target
@@ -250,6 +284,8 @@ TARGETS = {
         Target("adapter", _adapter, _ADAPTER + _JSON),
         Target("task", _task, (b"question", b"answer", b'"a",1\n', *_JSON)),
         Target("dataset", _dataset, _DATASET + _JSON),
+        Target("page", _page, _PAGE + _JSON),
+        Target("card", _card, (BREAK, *_CARD, *_YAML)),
     )
     if target.name != "dataset" or importlib.util.find_spec("datasets")  # of the [train] extra
 }

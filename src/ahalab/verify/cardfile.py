@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,11 @@ def _check_card(study: Study, path: Path, named: tuple[str, int] | None) -> None
         return
     text = _read(study, path)
     if text is None:
+        return
+    try:
+        html.unescape(text)
+    except ValueError as error:
+        tally.fail(name, None, "a card whose characters can be read", str(error))
         return
     card = Card(study, study.paths.run(*named), *named, text, comparison)
     if len(card.verdicts) < len(READINGS):

@@ -34,10 +34,17 @@ class Page:
 
 
 def read_page(html: str) -> Page:
-    """Return what a page binds itself to and what it prints."""
+    """Return what a page binds itself to and what it prints.
+
+    Raises:
+        ValueError: It is not what an HTML parser takes, as a character of 5,000 digits.
+    """
     reader = _Reader()
-    reader.feed(html)
-    reader.close()
+    try:
+        reader.feed(html)
+        reader.close()
+    except AssertionError as error:  # how the library refuses a malformed declaration
+        raise ValueError(str(error)) from error
     return reader.page
 
 

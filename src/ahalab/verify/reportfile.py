@@ -30,17 +30,28 @@ def check_report(study: Study, claims: Claims | None, drawing: Drawing | None = 
             FILE, None, f"a page up to {MAX_REPORT_BYTES} bytes", "a longer one"
         )
     else:
-        payload = read_plain(path)
-        sound = not ledger.failing()
-        page = read_page(payload.decode("utf-8", errors="replace"))
-        _check_page(study, page, claims)
-        if sound:
-            check_drawn(study, payload, page.drawn_by, drawing)
-        else:
-            ledger["report.drawn"].not_checked(
-                "drawn again only from records that pass every check before"
-            )
+        _check_bytes(study, read_plain(path), claims, drawing)
     ledger.close(NAMES)
+
+
+def _check_bytes(
+    study: Study, payload: bytes, claims: Claims | None, drawing: Drawing | None
+) -> None:
+    ledger = study.ledger
+    sound = not ledger.failing()
+    try:
+        page = read_page(payload.decode("utf-8", errors="replace"))
+    except ValueError as error:
+        ledger["report.bind"].fail(FILE, None, "a page of HTML", str(error))
+        page = Page()
+    else:
+        _check_page(study, page, claims)
+    if sound:
+        check_drawn(study, payload, page.drawn_by, drawing)
+    else:
+        ledger["report.drawn"].not_checked(
+            "drawn again only from records that pass every check before"
+        )
 
 
 def _check_page(study: Study, page: Page, claims: Claims | None) -> None:
