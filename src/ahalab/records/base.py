@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -18,6 +19,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 R = TypeVar("R")
+_MAYBE_LONG = re.compile(rb"[:,\[\s]-?[0-9]{19,}[,\]}\s]")  # a number, unless it is within a text
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
@@ -98,6 +100,8 @@ def _decode(
     name = getattr(kind, "__name__", str(kind))
     try:
         record = msgspec.json.decode(payload, type=kind)
+        if _MAYBE_LONG.search(payload):
+            json.loads(payload, parse_int=_of_64_bits)
         if (
             canonical is encode
             and _is_plain(payload, kind)
@@ -115,6 +119,12 @@ def _decode(
             "or text edited by hand?)."
         )
     return record
+
+
+def _of_64_bits(digits: str) -> None:
+    """Refuse a whole number that floats, databases and other languages' readers can't hold."""
+    if not -(2**63) <= int(digits) < 2**63:
+        raise ValueError(f"a whole number of more than 64 bits, {digits[:40]}")
 
 
 def digest(record: msgspec.Struct) -> str:
