@@ -2,7 +2,8 @@
 
 Every field of every record, every malformed record, everything that can happen to a file, the
 catalogue by hand, and what must not be flagged; on the invented studies, and with `--quickstart`
-on results/quickstart too (its fields and files: many minutes). `--write` puts the tables into
+on results/quickstart too (its fields and files: hours); with `--extremes` every field also gets
+values that nothing sound would hold, and none may end the verifier. `--write` puts the tables into
 docs/evidence.md. Exit code 1 when a change was not told of, or a benign one was.
 """
 
@@ -28,6 +29,7 @@ from benchmarks import (
 from benchmarks.marked import write_between
 from mutations.benign import BENIGN, Benign
 from mutations.by_hand import judge_by_hand, mutations_by_hand
+from mutations.extremes import extreme_changes, judge_extreme
 from mutations.judging import Judged, judge_bytes, judge_field, judge_file, verify
 from mutations.on_bytes import bytes_changes
 from mutations.on_fields import every_change, once_each
@@ -59,6 +61,13 @@ def invented_jobs(studies: dict[str, Path]) -> Iterator[Job]:
     for study, damaged in file_changes(studies):
         yield partial(judge_file, studies[study], damaged)
     yield from (partial(judge_by_hand, studies["synthetic"], one) for one in mutations_by_hand())
+
+
+def extreme_jobs(studies: dict[str, Path]) -> Iterator[Job]:
+    """Yield every extreme value of every field of the invented studies."""
+    yield from (
+        partial(judge_extreme, studies[s], change) for s, change in extreme_changes(studies)
+    )
 
 
 def quickstart_jobs(every: int) -> Iterator[Job]:
@@ -121,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, and as the last line one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quickstart", action="store_true", help="results/quickstart, too")
+    parser.add_argument("--extremes", action="store_true", help="extreme values of every field")
     parser.add_argument("--every", type=at_least_one, default=1, help="of quickstart's, every Nth")
     parser.add_argument("--jobs", type=at_least_one, default=1, help="processes")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
@@ -130,6 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         studies = make_studies(Path(folder))
         invented_ones = run_all(partial(invented_jobs, studies), options.jobs)
         roots = [*studies.values(), *([QUICKSTART] if options.quickstart else [])]
+        extreme = run_all(partial(extreme_jobs, studies), options.jobs) if options.extremes else []
         false = [text for root in roots for benign in BENIGN for text in flagged(root, benign)]
     committed = []
     if options.quickstart:
@@ -146,10 +157,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "mutations": len(invented_ones), "told": sum(j.caught for j in invented_ones),
         "by_kind": Counter(j.kind for j in invented_ones),
         "quickstart": len(committed), "quickstart_told": sum(j.caught for j in committed),
+        "extremes": len(extreme), "extremes_ended": sum(not j.caught for j in extreme),
         "benign": len(BENIGN) * len(roots), "flagged": len(false),
         "seconds": round(time.perf_counter() - began, 1),
     }))  # fmt: skip
-    missed = [judged for judged in (*invented_ones, *committed) if not judged.caught]
+    missed = [judged for judged in (*invented_ones, *extreme, *committed) if not judged.caught]
     return 1 if missed or false else 0
 
 

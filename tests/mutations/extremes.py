@@ -9,11 +9,12 @@ from typing import Any
 
 from msgspec import inspect
 
+from ahalab.errors import PlanError, RecordError
 from mutations.fields import Place
-from mutations.judging import copy_of, verify
+from mutations.judging import Judged, copy_of, verify
 from mutations.on_fields import FieldChange, once_each
 
-INTEGERS = (0, -1, 2**63, 10**400)
+INTEGERS = (0, -1, 2**63 - 1, -(2**63), 10**400)
 FLOATS = (0.0, -0.0, -1.5, 1e308, 5e-324)
 TEXTS = ("", "x" * 70_000, "\x00\u202e", "1e999999", "../../x", "9" * 5_000, "\N{SUPERSCRIPT NINE}")
 
@@ -51,15 +52,24 @@ def extreme_changes(studies: dict[str, Path]) -> Iterator[tuple[str, FieldChange
             yield study, replace(change, value=value)
 
 
-def ends_the_verifier(root: Path, change: FieldChange, folder: Path) -> str | None:
-    """Make one change in a copy, all digests mended; return the exception that verifying raised."""
+def judge_extreme(root: Path, change: FieldChange, folder: Path) -> Judged:
+    """Make one change in a copy, all digests mended; whatever is told, it is no exception.
+
+    An owner holds the root as well, so a field that no check judges may be found sound.
+    """
     with copy_of(root, folder) as copy:
         try:
             change.tamper(copy)
-        except (ValueError, TypeError, OverflowError):
-            return None  # of a plan, whose reader has bounds of its own
+        except (ValueError, PlanError, RecordError) as error:  # what writes it has the same bounds
+            return _judged(change, None, f"not written: {type(error).__name__}")
         try:
-            verify(copy)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-            return f"{type(error).__name__}: {error}"
-    return None
+            result = verify(copy).result
+        except Exception as error:  # noqa: BLE001 - that is what is looked for
+            return _judged(change, error, "")
+    return _judged(change, None, result)
+
+
+def _judged(change: FieldChange, error: Exception | None, told: str) -> Judged:
+    shown = repr(change.value)[:40]
+    why = told if error is None else f"{type(error).__name__}: {error}"
+    return Judged("extreme", f"{change.name} = {shown}", change.group, "", error is None, why)
