@@ -2,6 +2,7 @@ import hashlib
 import importlib
 import json
 import pkgutil
+import re
 import string
 from typing import Any, Literal
 
@@ -66,7 +67,7 @@ def values_of(node: Any) -> st.SearchStrategy[Any]:
         case inspect.IntType():
             return st.integers(-(2**63), 2**63 - 1)
         case inspect.FloatType():
-            return st.floats(allow_nan=False, allow_infinity=False)
+            return st.floats(-1e100, 1e100)
         case inspect.StrType():
             awkward = st.sampled_from(
                 ["\u2028", "\u0085", "\x00", "\x7f", "</script>", "\U0001f600"]
@@ -354,6 +355,27 @@ def test_a_number_of_more_than_64_bits_is_refused(number: int, field: str) -> No
         decode_file(encode_pretty(huge), Written, PLACE)
 
 
+class Measured(Record, frozen=True, kw_only=True):
+    """A number and a text."""
+
+    value: float
+    text: str
+
+
+@pytest.mark.parametrize("value", [1.1e100, -1e101, 1e308, -1.7976931348623157e308])
+def test_a_number_whose_square_no_float_holds_is_refused(value: float) -> None:
+    for sound in (1e100, -1e100, 5e-324, 1.5, 1e-308):
+        record = Measured(value=sound, text=f" 1, {value} ,{value}]")  # in a text it is no number
+        assert decode_row(encode(record), Measured, PLACE) == record
+        assert decode_file(encode_pretty(record), Measured, PLACE) == record
+    far = Measured(value=value, text="")
+    told = re.escape(f"a number beyond 1e+100, {value}")
+    with pytest.raises(RecordError, match=told):
+        decode_row(encode(far), Measured, PLACE)
+    with pytest.raises(RecordError, match=told):
+        decode_file(encode_pretty(far), Measured, PLACE)
+
+
 @settings(max_examples=300)
 @given(
     st.builds(
@@ -372,7 +394,8 @@ def test_a_row_is_accepted_as_json_dumps_writes_it_and_in_no_other_way(row: Writ
         json.dumps(msgspec.to_builtins(row), separators=(",", ":"), ensure_ascii=False).encode(),
         msgspec.json.encode(row),
         canonical.replace(b",", b", "),
-        canonical.replace(b"\\n", b"\\u000a"),
+        # An escaped backslash before an n is another text, escaped as it must be.
+        canonical if b"\\\\" in canonical else canonical.replace(b"\\n", b"\\u000a"),
     } - {canonical}
     for other in others:
         with pytest.raises(RecordError, match="expected a Written record"):

@@ -19,7 +19,9 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 R = TypeVar("R")
-_MAYBE_LONG = re.compile(rb"[:,\[\s]-?[0-9]{19,}[,\]}\s]")  # a number, unless it is within a text
+FURTHEST = 1e100  # a number in a record; what is squared and summed stays a float
+# A number beyond 64 bits or beyond that, unless it stands in a text.
+_MAYBE_BEYOND = re.compile(rb"[:,\[\s]-?(?:[0-9]{19,}|[0-9.]+e\+[0-9]{3})[,\]}\s]")
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
@@ -100,8 +102,8 @@ def _decode(
     name = getattr(kind, "__name__", str(kind))
     try:
         record = msgspec.json.decode(payload, type=kind)
-        if _MAYBE_LONG.search(payload):
-            json.loads(payload, parse_int=_of_64_bits)
+        if _MAYBE_BEYOND.search(payload):
+            json.loads(payload, parse_int=_require_64_bits, parse_float=_require_near)
         if (
             canonical is encode
             and _is_plain(payload, kind)
@@ -121,10 +123,16 @@ def _decode(
     return record
 
 
-def _of_64_bits(digits: str) -> None:
+def _require_64_bits(digits: str) -> None:
     """Refuse a whole number that floats, databases and other languages' readers can't hold."""
     if not -(2**63) <= int(digits) < 2**63:
         raise ValueError(f"a whole number of more than 64 bits, {digits[:40]}")
+
+
+def _require_near(digits: str) -> None:
+    """Refuse a number whose square, or a sum of whose squares, no float holds."""
+    if not abs(float(digits)) <= FURTHEST:
+        raise ValueError(f"a number beyond {FURTHEST:g}, {digits[:40]}")
 
 
 def digest(record: msgspec.Struct) -> str:
