@@ -182,7 +182,9 @@ def test_level_and_margin_are_recorded(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--alpha", "0"], "--alpha: expected a level between 0 and 1, found 0."),
+        (["--alpha", "0"], "--alpha: expected a level from 1e-09 to 0.5, found 0."),
+        (["--alpha", "1e-17"], "--alpha: expected a level from 1e-09 to 0.5, found 1e-17."),
+        (["--alpha", "0.51"], "--alpha: expected"),
         (["--alpha", "nan"], "--alpha: expected"),
         (["--margin-points", "-1"], "--margin-points: expected points between 0 and 100"),
         (["--metric", "both"], "--metric"),

@@ -97,7 +97,7 @@ def test_the_picture_is_written_where_it_is_asked_for(call: Call, tmp_path: Path
         (("--discordance", "9", "--seeds", "0"), "--seeds: expected 1 to 1,000, found 0."),
         (("--discordance", "9", "--questions", "1"), "--questions: expected 2 to 1,000,000"),
         (("--discordance", "9", "--power", "1"), "--power: expected a number between 0 and 1"),
-        (("--discordance", "9", "--alpha", "0"), "--alpha: expected a number between 0 and 1"),
+        (("--discordance", "9", "--alpha", "0"), "--alpha: expected a level from 1e-09 to 0.5"),
         (("--discordance", "9", "--arm", "x"), "--arm x: expected a pilot that has the arm"),
         (("--discordance", "9", "--out", "x.png"), "expected a file name that ends in .svg"),
         (("--discordance", "9", "--out", "/nope/x.svg"), "expected a file in a folder"),

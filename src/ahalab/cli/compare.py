@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ahalab.cli.analysis import AllowOption
-from ahalab.cli.options import Format, FormatOption
+from ahalab.cli.options import Format, FormatOption, require_level
 
 
 class MetricChoice(StrEnum):
@@ -51,8 +51,7 @@ def compare(
     from ahalab.errors import InputError
     from ahalab.records.base import encode
 
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"--alpha: expected a level between 0 and 1, found {alpha:g}.")
+    require_level(alpha)
     if margin_points is not None and not 0.0 < margin_points < 100.0:
         raise InputError(
             f"--margin-points: expected points between 0 and 100, found {margin_points:g}."

@@ -40,3 +40,19 @@ RESULTS = Path("results")
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def require_level(alpha: float) -> float:
+    """Return the two-sided level of a test that `--alpha` gives.
+
+    Raises:
+        InputError: At such a level nothing can be computed, or nothing is claimed.
+    """
+    from ahalab.errors import InputError
+    from ahalab.records.plan import LEAST_ALPHA, MOST_ALPHA
+
+    if not LEAST_ALPHA <= alpha <= MOST_ALPHA:
+        raise InputError(
+            f"--alpha: expected a level from {LEAST_ALPHA:g} to {MOST_ALPHA:g}, found {alpha:g}."
+        )
+    return alpha

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ahalab.cli.options import Format, FormatOption
+from ahalab.cli.options import Format, FormatOption, require_level
 
 if TYPE_CHECKING:
     from ahalab.analyze.pilot import Pilot
@@ -61,7 +61,7 @@ def power(
     wanted = Wanted(
         effect=_percent("--effect", effect, least=-100.0) or 0.0,
         power=_between("--power", target),
-        alpha=_between("--alpha", alpha),
+        alpha=require_level(alpha),
         questions=_sizes("--questions", questions, QUESTIONS, least=2),
         seeds=_sizes("--seeds", seeds, SEEDS),
         samples=_sizes("--samples", samples, SAMPLES),

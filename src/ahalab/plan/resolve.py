@@ -16,8 +16,8 @@ from ahalab.plan.fields import as_declared, check_block, in_todays_words, ordere
 from ahalab.plan.grpo import resolve_grpo
 from ahalab.plan.tasks import resolve_task
 from ahalab.plan.templates import check_templates
-from ahalab.records.base import to_plain
-from ahalab.records.plan import ArmSpec, Plan
+from ahalab.records.base import FURTHEST, to_plain
+from ahalab.records.plan import LEAST_ALPHA, MOST_ALPHA, ArmSpec, Plan
 from ahalab.scoring.answers import Asked, score_answer
 from ahalab.scoring.arms import resolve_arm, unknown_name
 from ahalab.scoring.attacks import ATTACKS
@@ -72,9 +72,13 @@ def resolve(plan: Plan) -> Plan:
 
 
 def _check_finite(tree: Any, place: str) -> None:
-    """Refuse `.nan` and `.inf` anywhere: no record can hold them; and huge whole numbers."""
+    """Refuse what no record can hold, anywhere: `.nan`, `.inf`, and numbers beyond all reason."""
     if isinstance(tree, float) and not math.isfinite(tree):
         raise PlanError(f"{place}: expected a finite number, found {tree}. Mend the value.")
+    if isinstance(tree, float) and abs(tree) > FURTHEST:
+        raise PlanError(
+            f"{place}: expected a number up to {FURTHEST:g}, found {tree}. Mend the value."
+        )
     if isinstance(tree, int) and abs(tree) >= 1 << 63:
         raise PlanError(
             f"{place}: expected a whole number of 64 bits, found one of {len(str(abs(tree)))} "
@@ -183,9 +187,10 @@ def _check_analysis(plan: Plan) -> None:
                 f"{evaluation.samples}, found {k}. pass@k from fewer than k answers is biased; "
                 "sample more, or ask for a smaller k."
             )
-    if not 0 < analysis.alpha < 1:
+    if not LEAST_ALPHA <= analysis.alpha <= MOST_ALPHA:
         raise PlanError(
-            f"analysis.alpha: expected a fraction between 0 and 1, found {analysis.alpha}."
+            f"analysis.alpha: expected a fraction from {LEAST_ALPHA:g} to {MOST_ALPHA:g}, found "
+            f"{analysis.alpha}."
         )
     if analysis.margin_points <= 0:
         raise PlanError(

@@ -119,6 +119,9 @@ class ValidationSpec(Record, frozen=True, kw_only=True):
     batch_size: int = 64
 
 
+LEAST_ALPHA, MOST_ALPHA = 1e-9, 0.5  # levels at which tests and intervals can be computed
+
+
 class AnalysisSpec(Record, frozen=True, kw_only=True):
     """What decides, fixed in advance; whatever else is computed is exploratory."""
 
