@@ -15,34 +15,42 @@ from mutations.judging import Judged, copy_of, verify
 from mutations.on_fields import FieldChange, once_each
 
 INTEGERS = (0, -1, 2**63 - 1, -(2**63), 10**400)
-FLOATS = (0.0, -0.0, -1.5, 1e308, 5e-324)
+FLOATS = (0.0, -0.0, -1.5, 1e100, -1e100, 1e308, 5e-324)
 TEXTS = ("", "x" * 70_000, "\x00\u202e", "1e999999", "../../x", "9" * 5_000, "\N{SUPERSCRIPT NINE}")
 
 
 def extremes(place: Place) -> list[Any]:
     """Return values that the schema of a field takes."""
-    options = place.type.types if isinstance(place.type, inspect.UnionType) else (place.type,)
-    found: list[Any] = []
-    for one in options:
-        if isinstance(one, inspect.IntType):
-            found += INTEGERS
-        elif isinstance(one, inspect.FloatType):
-            found += FLOATS
-        elif isinstance(one, inspect.StrType):
-            found += TEXTS
-        elif isinstance(one, inspect.BoolType):
-            found += (False, True)
-        elif isinstance(one, inspect.NoneType):
-            found.append(None)
-        elif isinstance(one, inspect.AnyType):
-            found += (None, 10**400, 1e308, "", [], {}, True, [[]], {"": None})
-        elif isinstance(one, inspect.VarTupleType | inspect.ListType):
-            found.append([])
-        elif isinstance(one, inspect.DictType):
-            found.append({})
+    found = _of(place.type)
     return [
         value for value in found if value != place.value or type(value) is not type(place.value)
     ]
+
+
+def _of(kind: inspect.Type) -> list[Any]:
+    """Return the extremes of a type; of a list or a table, with an extreme in it, too."""
+    match kind:
+        case inspect.UnionType():
+            return [value for one in kind.types for value in _of(one)]
+        case inspect.IntType():
+            return list(INTEGERS)
+        case inspect.FloatType():
+            return list(FLOATS)
+        case inspect.StrType():
+            return list(TEXTS)
+        case inspect.BoolType():
+            return [False, True]
+        case inspect.NoneType():
+            return [None]
+        case inspect.AnyType():
+            return [None, 10**400, 1e308, "", [], {}, True, [[]], {"": None}]
+        case inspect.VarTupleType() | inspect.ListType():
+            return [[], *([value] for value in _of(kind.item_type))]
+        case inspect.TupleType():
+            return [list(values) for values in zip(*map(_of, kind.item_types), strict=True)]
+        case inspect.DictType():
+            return [{}, *({"x": value} for value in _of(kind.value_type))]
+    return []  # a struct, by its fields; a name of a closed list
 
 
 def extreme_changes(studies: dict[str, Path]) -> Iterator[tuple[str, FieldChange]]:
