@@ -101,7 +101,8 @@ def _parse(study: Study, path: Path, text: str) -> Any:
         if mark is not None:
             raise ValueError(f"the anchor or tag {mark.name[:80]!r}")
         return YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, RecursionError, ValueError) as error:
+    # The library's constructors end in exceptions of many kinds, as for a list of lists as a key.
+    except (YAMLError, RecursionError, ValueError, TypeError, LookupError) as error:
         problem = str(getattr(error, "problem", None) or error)
         study.ledger["card.bind"].fail(study.relative(path), None, "YAML", problem)
         return None
