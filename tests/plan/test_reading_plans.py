@@ -115,7 +115,9 @@ def test_a_plan_is_read_from_a_file(plan_path: Path, plan: Plan) -> None:
         ("seeds: [0, 1]", "seeds: []", "study.yaml:9:1: seeds: expected different whole numbers"),
         ("seeds: [0, 1]", "seeds: [-1]", "study.yaml:9:1: seeds: expected numbers from 0"),
         ("seeds: [0, 1]", "seeds: [4294967296]", "study.yaml:9:1: seeds: expected numbers from 0"),
-        ("max_steps: 20", "max_steps: 0", "study.yaml:11:3: grpo.max_steps: expected a number of steps from 1 on, found 0"),
+        ("max_steps: 20", "max_steps: 0", "study.yaml:11:3: grpo.max_steps: expected a number from 1 to 10,000,000, found 0"),
+        ("max_steps: 20", "max_steps: 10000001", "study.yaml:11:3: grpo.max_steps: expected a number from 1 to 10,000,000"),
+        ("max_new_tokens: 16", "max_new_tokens: 16\n  samples: 10001\n  temperature: 1.0", "study.yaml:15:3: evaluation.samples: expected a number from 1 to 10,000, found 10001"),
         ("  train_prompts: 16", "  train_prompts: 0", "study.yaml:5:3: task.train_prompts: expected "),
         ("  max_new_tokens: 16", "  max_new_tokens: 16\n  samples: 4", "study.yaml:15:3: evaluation.samples: expected 1 with greedy"),
         ("r: 4}\nevaluation:", "use_dora: true}\nevaluation:\n  cells_per_batch: 2", "study.yaml:14:3: evaluation.cells_per_batch: expected 1 with lora.use_dora"),
@@ -220,7 +222,7 @@ def test_a_count_below_one_is_refused_and_not_a_division_by_zero(
 ) -> None:
     message = refused(with_grpo(text, f"{key}: {value}"))
     assert message.startswith(
-        f"study.yaml:12:3: grpo.{key}: expected a number from 1 on, found {value}"
+        f"study.yaml:12:3: grpo.{key}: expected a number from 1 to 10,000,000, found {value}"
     )
 
 

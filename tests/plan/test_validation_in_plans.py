@@ -48,14 +48,14 @@ def test_a_plan_that_asks_for_it_is_another_plan_and_the_key_is_named(
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        ("{prompts: 0}", "validation.prompts: expected a number from 1 on, found 0."),
+        ("{prompts: 0}", "validation.prompts: expected a number from 1 to 10,000,000, found 0."),
         (
             "{prompts: 5, max_new_tokens: 0}",
-            "validation.max_new_tokens: expected a number from 1 on, found 0.",
+            "validation.max_new_tokens: expected a number from 1 to 10,000,000, found 0.",
         ),
         (
             "{prompts: 5, batch_size: -1}",
-            "validation.batch_size: expected a number from 1 on, found -1.",
+            "validation.batch_size: expected a number from 1 to 10,000,000, found -1.",
         ),
         ("{prompt: 5}", "unknown key `prompt` in validation. Did you mean `prompts`?"),
         ("{batch_size: 5}", "validation: the key `prompts` is missing. Add it."),

@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
+from ahalab.plan.counts import require_count
 from ahalab.plan.fields import ordered
 from ahalab.records.plan import EvaluationSpec, Plan, ValidationSpec
 
@@ -73,7 +74,7 @@ def resolve_validation(plan: Plan) -> ValidationSpec | UnsetType:
     """Return what is asked at each checkpoint, where the plan asks something.
 
     Raises:
-        PlanError: A number is below 1.
+        PlanError: A number is below 1, or beyond all use.
     """
     asked = plan.validation
     if asked is UNSET:
@@ -83,7 +84,5 @@ def resolve_validation(plan: Plan) -> ValidationSpec | UnsetType:
         asked, max_new_tokens=plan.evaluation.max_new_tokens if limit is None else limit
     )
     for key in ("prompts", "max_new_tokens", "batch_size"):
-        value = getattr(found, key)
-        if value < 1:
-            raise PlanError(f"validation.{key}: expected a number from 1 on, found {value}.")
+        require_count(f"validation.{key}", getattr(found, key))
     return found

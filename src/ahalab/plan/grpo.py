@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ahalab.errors import PlanError
+from ahalab.plan.counts import require_count
 from ahalab.plan.fields import field_table
 from ahalab.records.plan import Plan
 
@@ -62,8 +63,9 @@ def resolve_grpo(plan: Plan) -> dict[str, Any]:
     table = field_table("trl")
     grpo = {k: v for k, v in EXPLICIT_GRPO.items() if k in table} | dict(plan.grpo)
     steps = grpo.get("max_steps")
-    if not isinstance(steps, int) or steps < 1:
+    if not isinstance(steps, int):
         raise PlanError(f"grpo.max_steps: expected a number of steps from 1 on, found {steps}.")
+    require_count("grpo.max_steps", steps)
     _check_template_arguments(grpo.get("chat_template_kwargs"))
     group = grpo["num_generations"]
     if group is None or group < 2:
@@ -74,8 +76,8 @@ def resolve_grpo(plan: Plan) -> dict[str, Any]:
     default = table["per_device_train_batch_size"]["default"]
     per_device = grpo.setdefault("per_device_train_batch_size", default)
     for key in COUNTS:
-        if grpo.get(key) is not None and grpo[key] < 1:
-            raise PlanError(f"grpo.{key}: expected a number from 1 on, found {grpo[key]}.")
+        if grpo.get(key) is not None:
+            require_count(f"grpo.{key}", grpo[key])
     if grpo["beta"]:
         grpo.setdefault("use_bias_correction_kl", True)  # false until TRL 1.9
     accumulation = grpo["gradient_accumulation_steps"]

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ahalab.errors import PlanError
+from ahalab.plan.counts import MOST_SAMPLES, require_count
 from ahalab.plan.endpoint import check_backend
 from ahalab.plan.evaluation import check_evaluation, resolve_evaluation, resolve_validation
 from ahalab.plan.fields import as_declared, check_block, in_todays_words, ordered
@@ -168,14 +169,14 @@ def _check_counts(plan: Plan) -> None:
         ("evaluation.batch_size", evaluation.batch_size),
         ("evaluation.floor_batch_size", evaluation.floor_batch_size),
         ("evaluation.cells_per_batch", evaluation.cells_per_batch),
-        ("evaluation.samples", evaluation.samples),
         ("task.train_prompts", plan.task.train_prompts),
         ("task.eval_prompts", plan.task.eval_prompts),
         ("model.threads", plan.model.threads),
         ("training.processes", plan.training.processes),
     ):
-        if value is not None and value < 1:
-            raise PlanError(f"{key}: expected a number from 1 on, found {value}.")
+        if value is not None:
+            require_count(key, value)
+    require_count("evaluation.samples", evaluation.samples, MOST_SAMPLES)
 
 
 def _check_analysis(plan: Plan) -> None:

@@ -90,9 +90,16 @@ def _check_source(study: Study, split: Split) -> None:
             f"questions of task {plan.task.name} lie outside the study; only digests are checked"
         )
         return
-    offered, drawn = _drawn(plan, split)
-    name = study.stored_name(path)
+    name, count = study.stored_name(path), prompts_asked(plan)[split]
     selection = study.record(study.paths.prompt_report, Selection)
+    dropped = sum(d.split == split for d in selection.dropped) if selection is not None else 0
+    if count > len(study.prompts(split)) + dropped:  # as many as a forger likes need not be drawn
+        ledger["dataset.source"].fail(
+            name, None, f"{count} {split} prompts, the dropped ones counted",
+            f"{len(study.prompts(split))} and {dropped} dropped",
+        )  # fmt: skip
+        return
+    offered, drawn = _drawn(plan, split)
     if selection is not None:
         place, told = study.relative(study.paths.prompt_report), selection.available.get(split)
         ledger["dataset.source"].expect(place, None, f"{split} questions offered", offered, told)

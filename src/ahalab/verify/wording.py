@@ -130,7 +130,8 @@ def check_adapter_sentence(
     if found.gained is not None and found.lost is not None:
         figures += [str(found.gained), str(found.lost)]
     else:
-        optional += [str(n) for n in range(1, found.n + 1)]  # clusters of questions
+        clusters = min(found.n, len(study.prompts("eval")))  # of questions
+        optional += [str(n) for n in range(1, clusters + 1)]
     if not same:
         figures += _unseen(found.verdict, found.minimal_detectable_points)
     place = f"{found.arm}, seed {found.seed}, {found.metric}"
