@@ -9,7 +9,12 @@ import pytest
 from ahalab.errors import PlanError
 from ahalab.plan.describe import describe
 from ahalab.plan.load import differing_keys, dump_plan, parse_plan
-from ahalab.plan.schedule import checkpoint_steps, prompts_asked
+from ahalab.plan.schedule import (
+    checkpoint_count,
+    checkpoint_steps,
+    is_checkpoint,
+    prompts_asked,
+)
 from ahalab.records.base import digest, encode
 from ahalab.records.plan import Plan, ValidationSpec
 
@@ -79,4 +84,6 @@ def test_checkpoints_fall_on_every_save_step_and_on_the_end(
     plan = parse_plan(
         text.replace("max_steps: 20", f"max_steps: {max_steps}\n  save_steps: {save_steps}"), "plan"
     )
-    assert checkpoint_steps(plan) == expected
+    assert tuple(checkpoint_steps(plan)) == expected
+    assert checkpoint_count(plan) == len(expected)
+    assert [s for s in range(-2, 30) if is_checkpoint(plan, s)] == [s for s in expected if s < 30]

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from ahalab.plan.load import dump_plan
-from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
+from ahalab.plan.schedule import checkpoint_count, expected_rollouts
 from ahalab.records.base import digest
 from ahalab.records.plan import Plan
 from ahalab.scoring.arms import resolve_arm
@@ -44,7 +44,7 @@ def describe(plan: Plan, root: Path) -> str:
 def _validation(plan: Plan) -> list[str]:
     if plan.validation is UNSET:
         return []
-    times = len(checkpoint_steps(plan))
+    times = checkpoint_count(plan)
     return [
         f"  validation  {plan.validation.prompts} prompts, greedy, at {times} checkpoint"
         f"{'s' * (times > 1)} of each run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import UNSET
@@ -30,10 +31,22 @@ def expected_rollouts(plan: Plan) -> int:
     return rollouts_after(plan, int(plan.grpo["max_steps"]))
 
 
-def checkpoint_steps(plan: Plan) -> tuple[int, ...]:
-    """Return the steps done at each checkpoint: every `save_steps`, and the end."""
+def checkpoint_steps(plan: Plan) -> Iterator[int]:
+    """Yield the steps done at each checkpoint: every `save_steps`, and the end."""
     every, last = int(plan.grpo["save_steps"]), int(plan.grpo["max_steps"])
-    return (*range(every, last, every), last)
+    yield from range(every, last, every)
+    yield last
+
+
+def checkpoint_count(plan: Plan) -> int:
+    """Return how many checkpoints a run has."""
+    return -(-int(plan.grpo["max_steps"]) // int(plan.grpo["save_steps"]))
+
+
+def is_checkpoint(plan: Plan, step: int) -> bool:
+    """Say whether there is a checkpoint after so many steps."""
+    every, last = int(plan.grpo["save_steps"]), int(plan.grpo["max_steps"])
+    return 0 < step <= last and (step % every == 0 or step == last)
 
 
 def prompts_asked(plan: Plan) -> dict[Split, int]:

@@ -132,10 +132,12 @@ def _unrewarded(rollouts: Sequence[Rollout]) -> Alarm | None:
         for name, part in r.components.items()
         if part.value is None
     )
+    often = reasons.most_common(1)
+    why = f"most often: {often[0][0]}" if often else "and no component says why"
     return Alarm(
         name="unrewarded",
         evidence=f"{len(without)} of {len(rollouts)} rollouts have no reward and taught nothing, "
-        f"most often: {reasons.most_common(1)[0][0]}",
+        f"{why}",
         remedy="mend the reward's code, or the golds and bounds that its status names",
     )
 

@@ -6,7 +6,7 @@ import shutil
 from datetime import UTC, datetime
 
 from ahalab.errors import InputError
-from ahalab.plan.schedule import checkpoint_steps, expected_rollouts
+from ahalab.plan.schedule import checkpoint_count, checkpoint_steps, expected_rollouts
 from ahalab.records.base import encode_pretty
 from ahalab.records.plan import Plan
 from ahalab.records.run import Attempt, RunRecord
@@ -106,6 +106,6 @@ def _validation_rows(plan: Plan, paths: StudyPaths, run: RunPaths) -> list[Valid
     if not len(rows) == len(expected) or {(r.step, r.prompt_id) for r in rows} != expected:
         raise InputError(
             f"{run.validation}: expected an answer to each of {len(prompts)} prompts at "
-            f"{len(checkpoint_steps(plan))} checkpoints, found {len(rows)} rows."
+            f"{checkpoint_count(plan)} checkpoints, found {len(rows)} rows."
         )
     return rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from ahalab.records.prompt import Prompt
 from ahalab.records.terms import Finish, Metric, Outcome
 from ahalab.scoring.answers import SCORER_VERSION
 from ahalab.tasks.places import answer_paths
+from ahalab.verify.checks import LISTED
 from ahalab.verify.completions import (
     Placed,
     check_end,
@@ -223,31 +224,37 @@ def _check_cover(study: Study, answers: Rows, sealed: bool) -> bool:
     """Compare keys and their order with the batch plan; say whether all are there."""
     ledger, samples = study.ledger, answers.plan.evaluation.samples
     order = sorted(answers.prompts, key=lambda prompt: prompt.prompt_tokens)
-    planned = [(prompt.prompt_id, sample) for prompt in order for sample in range(samples)]
-    wanted, seen = set(planned), set()
+    asked, seen, planned = {prompt.prompt_id for prompt in order}, set(), 0
     for line, row in answers.rows:
         key = (row.prompt_id, row.sample)
+        wanted = row.prompt_id in asked and 0 <= row.sample < samples
         if key in seen:
             ledger["row.unique"].fail(answers.file, line, "each answer once", key)
-        elif key not in wanted:
+        elif not wanted:
             ledger["cover"].fail(answers.file, line, "a planned prompt and sample", key)
+        planned += wanted and key not in seen
         seen.add(key)
     ledger["row.unique"].passed(len(seen))
-    for key in planned:
-        if key in seen:
-            ledger["cover"].passed()
-        elif sealed:
-            ledger["cover"].fail(
-                answers.file, None, f"an answer to {key[0]}, sample {key[1]}", "none"
-            )
-        else:
-            ledger["cover"].incomplete(f"{answers.file}: not every answer is there yet")
-    for at, (line, row) in enumerate(answers.rows):
-        found = (row.prompt_id, row.sample)
-        expected = planned[at] if at < len(planned) else None
+    ledger["cover"].passed(planned)
+    whole = planned == len(asked) * samples
+    if not whole and sealed:
+        absent = (key for key in _planned(order, samples) if key not in seen)
+        for prompt_id, sample in islice(absent, LISTED):
+            what = f"an answer to {prompt_id}, sample {sample}"
+            ledger["cover"].fail(answers.file, None, what, "none")
+    elif not whole:
+        ledger["cover"].incomplete(f"{answers.file}: not every answer is there yet")
+    places = _planned(order, samples)
+    for line, row in answers.rows:
+        expected, found = next(places, None), (row.prompt_id, row.sample)
         if not ledger["pair.key"].expect(answers.file, line, "prompt and sample", expected, found):
             break  # everything after it is shifted
-    return wanted <= seen and len(answers.rows) == len(planned)
+    return whole and len(answers.rows) == planned
+
+
+def _planned(order: Sequence[Prompt], samples: int) -> Iterator[Key]:
+    """Yield prompt and sample of every answer, in order."""
+    return ((prompt.prompt_id, sample) for prompt in order for sample in range(samples))
 
 
 def _check_batches(study: Study, answers: Rows, facts: JournalFacts) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from ahalab.plan.schedule import checkpoint_steps
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ahalab.plan.schedule import checkpoint_count, checkpoint_steps, is_checkpoint
+from ahalab.records.plan import Plan
 from ahalab.records.prompt import Prompt
 from ahalab.records.validation import ValidationAnswer
 from ahalab.scoring.answers import SCORER_VERSION
+from ahalab.verify.checks import LISTED
 from ahalab.verify.completions import Placed, check_end, check_grade, count_version
 from ahalab.verify.reading import Study
 from ahalab.verify.rollouts import RunRows
@@ -45,27 +50,34 @@ def _check_cover(
     """Compare steps and prompts with the checkpoints and the order of the batches."""
     ledger = study.ledger
     order = sorted(prompts, key=lambda prompt: prompt.prompt_tokens)
-    planned = [(step, p.prompt_id) for step in checkpoint_steps(run.plan) for p in order]
-    wanted, seen = set(planned), set()
+    asked, seen, planned = {prompt.prompt_id for prompt in order}, set(), 0
     for line, row in rows:
         key = (row.step, row.prompt_id)
+        wanted = row.prompt_id in asked and is_checkpoint(run.plan, row.step)
         if key in seen:
             ledger["row.unique"].fail(file, line, "each checkpoint and prompt once", key)
-        elif key not in wanted:
+        elif not wanted:
             ledger["cover"].fail(file, line, "a checkpoint and a validation prompt", key)
+        planned += wanted and key not in seen
         seen.add(key)
     ledger["row.unique"].passed(len(seen))
-    for step, prompt in planned:
-        if (step, prompt) in seen:
-            ledger["cover"].passed()
-        elif run.record is not None:
-            ledger["cover"].fail(file, None, f"an answer to {prompt} at step {step}", "none")
+    ledger["cover"].passed(planned)
+    if planned < checkpoint_count(run.plan) * len(asked):
+        if run.record is not None:
+            absent = (key for key in _planned(run.plan, order) if key not in seen)
+            for step, prompt in islice(absent, LISTED):
+                ledger["cover"].fail(file, None, f"an answer to {prompt} at step {step}", "none")
         else:
             ledger["cover"].incomplete(f"{file}: not every checkpoint is there yet")
-    for expected, (line, row) in zip(planned, rows, strict=False):
+    for expected, (line, row) in zip(_planned(run.plan, order), rows, strict=False):
         found = (row.step, row.prompt_id)
         if not ledger["cover"].expect(file, line, "step and prompt", expected, found):
             break  # everything after it is shifted
+
+
+def _planned(plan: Plan, order: Sequence[Prompt]) -> Iterator[tuple[int, str]]:
+    """Yield step and prompt of every answer, in order."""
+    return ((step, p.prompt_id) for step in checkpoint_steps(plan) for p in order)
 
 
 def _check_rows(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from ahalab.plan.schedule import checkpoint_steps
+from ahalab.plan.schedule import checkpoint_count
 from ahalab.store.reading import journal_path
 from ahalab.view.liveness import Status, idle_seconds, status_of
 from ahalab.view.sets import AnswerFile, SetKind, answer_files, read_templates
@@ -103,7 +103,7 @@ def _planned(study: Study, database: sqlite3.Connection) -> dict[str, int | None
     asked = prompts.get("eval", 0) * study.plan.evaluation.samples or None
     found: dict[str, int | None] = dict.fromkeys(("evaluation", "floor", "replay"), asked)
     if study.plan.validation is not UNSET:
-        checkpoints = len(checkpoint_steps(study.plan))
+        checkpoints = checkpoint_count(study.plan)
         found["validation"] = prompts.get("validation", 0) * checkpoints or None
     templates = read_templates(study.paths)
     found["template"] = templates.questions if templates else None
