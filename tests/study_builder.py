@@ -305,7 +305,8 @@ def write_run(plan: Plan, paths: StudyPaths, sets: dict[str, list[Prompt]], cell
     )
     pilot = pilot_of(plan, cell)
     own = {name: plan.rewards[name] for name in own_names(definition.components)}
-    effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1}
+    effective = {**plan.grpo, "seed": cell.seed, "data_seed": cell.seed, "logging_steps": 1,
+                 "vllm_importance_sampling_cap": None}  # fmt: skip
     record = RunRecord(
         plan_digest=digest(plan), arm=arm, control=arm == plan.control,
         components=dict(definition.components), rewards=own, lean_step="on", seed=seed,

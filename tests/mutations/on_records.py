@@ -44,6 +44,7 @@ def exception_for(answers: str) -> Tamper:
     return lambda root: edit_json(root / "analysis/comparison.json", edit)
 
 
+EMPTY_FIELD = "vllm_importance_sampling_cap"  # of TRL's configuration, null in the study
 RECORDS = [
     Mutation(
         "the seeds of the plan change",
@@ -83,6 +84,16 @@ RECORDS = [
         record(f"{RUN}/run.json", "effective_grpo", "temperature", to=1.3),
         "arm.config",
         f"{RUN}/run.json",
+    ),
+    Mutation(
+        "an empty field of the configuration is dropped",
+        record(
+            f"{RUN}/run.json",
+            "effective_grpo",
+            to=lambda found: {k: v for k, v in found.items() if k != EMPTY_FIELD},
+        ),
+        "arm.config",
+        "arms/historical/seed-2/run.json",
     ),
     Mutation(
         "an arm was trained on other software",

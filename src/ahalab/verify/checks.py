@@ -13,6 +13,7 @@ Status = Literal["passed", "failed", "not checked", "incomplete"]
 Result = Literal["PASSED", "FAILED", "INCOMPLETE"]
 
 LISTED = 20  # failures listed of each check; all are counted
+ABSENT = "nothing"  # of a key that is not there, which says something else than null
 SHOWN = 200  # characters of an expected or found value that are kept
 
 CHECKS: Mapping[str, str] = MappingProxyType(

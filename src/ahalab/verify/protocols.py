@@ -15,6 +15,7 @@ from ahalab.records.plan import Plan
 from ahalab.records.run import RunRecord
 from ahalab.tasks.places import answer_paths, run_paths
 from ahalab.tasks.questions import scoring_task
+from ahalab.verify.checks import ABSENT
 from ahalab.verify.exceptions import ADAPTER, check_exceptions, field_differences, within
 from ahalab.verify.prompts import prompts_digest
 from ahalab.verify.reading import Study
@@ -125,7 +126,7 @@ def _check_plan(
     found = {key: getattr(protocol, key) for key in expected}
     for key, value in generation.items():
         expected[f"generation.{key}"] = value
-        found[f"generation.{key}"] = protocol.generation.get(key)
+        found[f"generation.{key}"] = protocol.generation.get(key, ABSENT)
     for key, value in expected.items():
         if not within(key, free):
             tally.expect(name, None, key, value, found[key])

@@ -23,7 +23,7 @@ from ahalab.records.terms import Split
 from ahalab.store.layout import StudyPaths
 from ahalab.store.reading import open_rows, sealed_path
 from ahalab.tasks.questions import asked_of
-from ahalab.verify.checks import Ledger
+from ahalab.verify.checks import ABSENT, Ledger
 from ahalab.verify.grading import Grader
 from ahalab.verify.texts import Decoder, decoder_for
 
@@ -262,7 +262,7 @@ def differences(
         for key in [*expected, *(k for k in found if k not in expected)]:
             here = f"{path}.{key}" if path else str(key)
             if key not in expected or key not in found:
-                yield here, expected.get(key, "nothing"), found.get(key, "nothing")
+                yield here, expected.get(key, ABSENT), found.get(key, ABSENT)
             else:
                 yield from differences(expected[key], found[key], tolerance, here)
     elif isinstance(expected, list | tuple) and isinstance(found, list | tuple):

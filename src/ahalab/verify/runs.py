@@ -16,7 +16,7 @@ from ahalab.tasks.places import run_paths
 from ahalab.tasks.unplanned import unplanned
 from ahalab.verify.adapters import check_adapter, check_shared_weights
 from ahalab.verify.base import check_base
-from ahalab.verify.checks import Tally
+from ahalab.verify.checks import ABSENT, Tally
 from ahalab.verify.journals import JournalFacts
 from ahalab.verify.own import check_own, own_arm
 from ahalab.verify.protocols import end_ids_of
@@ -178,7 +178,7 @@ def _check_config(study: Study, run: RunRows, record: RunRecord, first: RunRecor
             name, None, f"effective_grpo.{key}", run.cell.seed, record.effective_grpo.get(key)
         )
     for key in sorted({*first.effective_grpo, *record.effective_grpo} - set(OWN_TO_A_RUN)):
-        ours, theirs = first.effective_grpo.get(key), record.effective_grpo.get(key)
+        ours, theirs = (one.effective_grpo.get(key, ABSENT) for one in (first, record))
         tally.expect(name, None, f"effective_grpo.{key} as in the other runs", ours, theirs)
     tally.expect(
         name,
