@@ -264,3 +264,14 @@ def test_verify_loads_no_torch_and_none_of_the_other_stages() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_prompts_whose_dropped_ones_are_not_recorded_yet_are_no_fault(study: Path) -> None:
+    # A kill between the prompts and their selection leaves a study so.
+    (study / "prompts" / "selection.json").unlink()
+    edit_rows(study / "prompts" / "train.jsonl", lambda rows: rows[:-1])
+    checks = {check.name: check for check in verify_study(study).checks}
+    assert checks["dataset.source"].status == "incomplete"
+    edit_rows(study / "prompts" / "eval.jsonl", lambda rows: [{**rows[0], "gold": "0"}, *rows[1:]])
+    checks = {check.name: check for check in verify_study(study).checks}
+    assert checks["dataset.source"].status == "failed"  # none of these is missing

@@ -133,7 +133,10 @@ def _require_folder(study: Path) -> None:
     from ahalab.errors import InputError
 
     if not study.is_dir():
-        raise InputError(f"{study}: expected the results folder of a study, found none.")
+        raise InputError(
+            f"{study}: expected the results folder of a study, found none. Name one that "
+            "`ahalab run` wrote, as results/quickstart."
+        )
 
 
 def _require_digests(root: str | None, plan: str | None) -> None:

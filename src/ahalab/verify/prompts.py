@@ -92,12 +92,14 @@ def _check_source(study: Study, split: Split) -> None:
         return
     name, count = study.stored_name(path), prompts_asked(plan)[split]
     selection = study.record(study.paths.prompt_report, Selection)
+    lie = len(study.prompts(split))
     dropped = sum(d.split == split for d in selection.dropped) if selection is not None else 0
-    if count > len(study.prompts(split)) + dropped:  # as many as a forger likes need not be drawn
-        ledger["dataset.source"].fail(
-            name, None, f"{count} {split} prompts, the dropped ones counted",
-            f"{len(study.prompts(split))} and {dropped} dropped",
-        )  # fmt: skip
+    if count > lie + dropped:  # as many as a forger likes need not be drawn
+        if selection is None:
+            ledger["dataset.source"].incomplete(f"{name}: which prompts were dropped is not known")
+        else:
+            what = f"{count} {split} prompts, the dropped ones counted"
+            ledger["dataset.source"].fail(name, None, what, f"{lie} and {dropped} dropped")
         return
     offered, drawn = _drawn(plan, split)
     if selection is not None:
